@@ -15,6 +15,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.cli import main
+from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.pipeline import dry_run
 from opsetlift.specification.history import latest_opset
@@ -211,9 +212,8 @@ class TestSeveralModels:
         assert sentence in capsys.readouterr().err
 
 
-def repeated_means() -> ModelProto:
+def repeated_means(count: int = 6) -> ModelProto:
     """A chain of equal nodes whose axes, each an initializer of its own, become attributes below opset 18."""
-    count = 6
     nodes = [
         helper.make_node(
             "ReduceMean", [f"v{number}", f"axes{number}"], [f"v{number + 1}"], name=f"n{number}", keepdims=1
@@ -278,3 +278,56 @@ def test_opsets_are_answered_only_where_they_are_asked_for() -> None:
     found = reach(minimum_model(), targets=["onnxruntime==1.4"], opsets=False)
     assert not found.opsets
     assert found.targets == reach(minimum_model(), targets=["onnxruntime==1.4"]).targets
+
+
+def repeated_blocks(count: int = 5) -> ModelProto:
+    """Equal blocks, one behind the other, each with weights of its own; one has other axes, and other weights."""
+    lines = []
+    for number in range(count):
+        axis = 1 if number == 4 else 2
+        before = f"b{number - 1}" if number else "x"
+        lines.append(
+            f"""m{number} = ReduceMean <axes = [{axis}], keepdims = 1> ({before})
+            c{number} = Sub ({before}, m{number})  q{number} = Mul (c{number}, w{number})
+            s{number} = Shape (q{number})  e{number} = Constant <value = int64[1] {{-1}}> ()
+            t{number} = Concat <axis = 0> (s{number}, e{number})  r{number} = Reshape (q{number}, t{number})
+            f{number} = Abs (r{number})  u{number} = Squeeze <axes = [3]> (f{number})
+            d{number} = Add (u{number}, h{number})  b{number} = Clip <min = 0.0> (d{number})"""
+        )
+    text = f"""<ir_version: 7, opset_import: ["": 11]>
+        g (float[batch, 40, 64] x) => (float[batch, 40, 64] b{count - 1}) {{ {" ".join(lines)} }}"""
+    model = onnx.parser.parse_model(text)
+    for number in range(count):
+        values = numpy.full((40, 64) if number != 3 else (64,), number, numpy.float32)
+        weight = numpy.full((40, 64) if number == 3 else (64,), number, numpy.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, f"w{number}"))
+        model.graph.initializer.append(numpy_helper.from_array(values, f"h{number}"))
+    return model
+
+
+def test_of_equal_blocks_each_place_is_named_as_conversions_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = repeated_blocks()
+    found = reach(model, targets=["onnxruntime==0.2", "tensorrt==5.1"])
+    # A refusal is found out for each node, not taken over from one that is equal.
+    monkeypatch.setattr(RefusedSite, "like", lambda *arguments: None)
+    for answer in found.opsets[2:6]:
+        expected = outcome(model, to=answer.opsets["ai.onnx"])
+        assert (list(map(str, answer.blockers)), answer.ir_version) == expected, answer.where
+    for answer in found.targets:
+        assert (list(map(str, answer.blockers)), answer.ir_version) == outcome(model, target=answer.where), answer.where
+    assert any(len(answer.blockers) > 2 for answer in found.opsets)
+    assert any(answer.blockers for answer in found.targets)
+
+
+def test_dry_runs_are_of_one_node_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def counted(source: ModelProto, *arguments: Any, **named: Any) -> Any:
+        sizes.append(len(source.graph.node))
+        return walked_copy(source, *arguments, **named)
+
+    monkeypatch.setattr(dry_run, "walked_copy", counted)
+    few, many = (reach(repeated_means(count), targets=["tensorrt==8.0"]) for count in (40, 400))
+    assert max(sizes) < 40
+    assert [one.is_reachable for one in few.opsets] == [one.is_reachable for one in many.opsets]
+    assert [one.rewrites * 10 for one in few.opsets] == [one.rewrites for one in many.opsets]

@@ -2,6 +2,7 @@
 
 PUBLIC_MODULES = (
     "destination",  # the opsets to go to
+    "distinct",  # a model with one node of each kind
     "dtype_policy",  # which dtypes become which
     "fitting",  # a model in the form that a runtime takes
     "ir_fitting",  # a model in the form that an IR version can hold

@@ -14,7 +14,7 @@ from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_t
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets import Target, may_object, node_objection
+from opsetlift.targets import Target, known_of_operators, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
@@ -48,8 +48,27 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             elif is_standard and node.op_type in with_constant_inputs:
                 found += _inputs_that_vary(node, scope, target)
         if refused:
-            found += _refused_values(scope, target, refused)
+            found += _refused_values(scope, target, refused, facts.cut_inputs)
     return found
+
+
+def what_objections_depend_on(
+    operators: Iterable[tuple[str, str]], opsets: Mapping[str, int], target: Target
+) -> object:
+    """The data of a runtime that `objections` depends on, in a model with these operators, by domain and name.
+
+    Where it is equal, all of the runtimes find something or none of them does.
+    """
+    operators = list(operators)
+    names = {operator for _, operator in operators}
+    return (
+        known_of_operators(operators, opsets, target),
+        target.dtypes_refused,
+        target.input_dtypes_refused,
+        {one for one in target.constant_inputs if one[0] in names},
+        target.takes_open_dimensions,
+        target.takes_captured_initializers,
+    )
 
 
 def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
@@ -59,7 +78,7 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     found = {
         info.name: facts.graph.shape(info.name)
         for info in graph.input
-        if info.name not in defaults and info.type.HasField("tensor_type")
+        if info.name not in defaults and info.name not in facts.cut_inputs and info.type.HasField("tensor_type")
     }
     are_open = {name: shape for name, shape in found.items() if shape is None or not all(map(_is_fixed, shape))}
     for name, shape in are_open.items():
@@ -85,7 +104,8 @@ def _captured_initializers(facts: ModelFacts, target: Target) -> Iterator[Refusa
 
 def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     for info in facts.model.graph.input if target.input_dtypes_refused else ():
-        if dtype := _refused_dtype(facts.graph, info.name, target.input_dtypes_refused):
+        dtype = _refused_dtype(facts.graph, info.name, target.input_dtypes_refused)
+        if dtype and info.name not in facts.cut_inputs:
             sentence = f"input {info.name!r} is {dtype}, and {target.called} takes no inputs of that dtype"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
@@ -191,7 +211,7 @@ def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Ite
     for one in operands(node, found)[0] if found is not None else ():
         if (node.op_type, one.formal) not in target.constant_inputs:
             continue
-        if not scope.is_initializer(one.name) and scope.constant(one.name) is None:
+        if not scope.is_initializer(one.name) and not scope.is_constant(one.name):
             sentence = (
                 f"{target.title} {target.version} needs a constant {one.formal!r} for {node.op_type}; "
                 f"{one.name!r} is computed at run time"
@@ -207,13 +227,17 @@ def _possibly_refused(facts: ModelFacts, target: Target) -> frozenset[str]:
     return target.dtypes_refused & set(filter(None, map(dtype_of_type, possible)))
 
 
-def _refused_values(scope: ScopeFacts, target: Target, refused: frozenset[str]) -> Iterator[Refusal]:
+def _refused_values(
+    scope: ScopeFacts, target: Target, refused: frozenset[str], cut_inputs: frozenset[str]
+) -> Iterator[Refusal]:
     """The values with which a refused dtype begins: those that nodes pass it on to are not named again."""
     entering: Iterable[str] = [
         name if isinstance(name, str) else name.name
         for name in (*scope.container.input, *getattr(scope.container, "initializer", ()))
     ]
     for name in dict.fromkeys(entering):
+        if name in cut_inputs:
+            continue
         if dtype := _refused_dtype(scope, name, refused):
             is_interface = scope.path == GRAPH_PATH and any(one.name == name for one in scope.model.model.graph.input)
             sentence = _dtype_sentence(target, name, dtype, is_interface=is_interface)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from onnx import GraphProto, ModelProto, OperatorSetIdProto
 
@@ -50,13 +50,29 @@ class Walked:
         return list(self.applied.get(path, ()))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The operators, by domain and name, of which a conversion asked what its runtime takes."""
+
+    operators: set[tuple[str, str]] = field(default_factory=set)
+    kernels: set[tuple[str, str]] = field(default_factory=set)
+    """Those of which a rule asked whether there is a kernel."""
+
+    def note(self, walk: WalkState) -> None:
+        """Add what a walk asked."""
+        self.kernels.update(walk.kernels_asked)
+        self.operators.update(walk.kernels_asked, walk.routes.operators)
+
+
 class DryRuns:
     """What several walks of one model share, when nothing of them is to be written: facts, names, and no weights."""
 
-    def __init__(self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None) -> None:
+    def __init__(
+        self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, names: Names | None = None
+    ) -> None:
         self._light = without_weights(source)
         self._facts = facts or ModelFacts(source, base_dir)
-        self._names = Names(source, self._facts.tables.index)
+        self._names = names or Names(source, self._facts.tables.index)
 
     def copy(self) -> ModelProto:
         """The model to be walked. Facts are read off the one with weights."""
@@ -87,6 +103,7 @@ def walked_copy(
     runtime: Target | None = None,
     until_refused: bool = False,
     only_counts: bool = False,
+    asked: Asked | None = None,
 ) -> Walked:
     """Convert a copy of a model. Where a function cannot be converted for all its callers at once, each gets its own.
 
@@ -102,6 +119,7 @@ def walked_copy(
         until_refused: Whether the first refusal ends the walk.
         only_counts: Whether nothing is wanted but the refusals, the IR version, and which rules are applied to how many
             nodes. The result is no model then: nodes that equal others are not converted.
+        asked: Is given the operators of which the conversion asked what `runtime` takes.
 
     Raises:
         ConversionRefused: With every refusal, unless `until_refused`.
@@ -119,7 +137,10 @@ def walked_copy(
         # Functions that are refused are copied for their callers, all of them at once.
         walk.ends_when_refused = until_refused and not start.functions
         walk.only_counts = only_counts
+        walk.is_dry = dry is not None and start is source
         walk_model(walk)
+        if asked is not None:
+            asked.note(walk)
         if walk.faults:
             raise InternalError(walk.faults, walk.refusals)
         if not walk.refusals:

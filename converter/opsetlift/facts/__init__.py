@@ -7,11 +7,12 @@ its name through a conversion, and hence its facts.
 from opsetlift.facts.inference import inferred_types, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
-from opsetlift.facts.scope import ScopeFacts
+from opsetlift.facts.scope import LARGEST_COMPARED, ScopeFacts
 from opsetlift.facts.value_types import elements_of, is_static, merged
 from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
 __all__ = [
+    "LARGEST_COMPARED",
     "ModelFacts",
     "ScopeFacts",
     "elements_of",

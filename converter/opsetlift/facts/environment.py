@@ -78,6 +78,9 @@ class Environment(Protocol):
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same in every run; None otherwise."""
 
+    def is_constant(self, name: str) -> bool:
+        """Whether `constant` gives a value, without reading that of an initializer."""
+
 
 class ModelEnvironment(Protocol):
     """The model around a scope."""
@@ -105,6 +108,9 @@ class ModelEnvironment(Protocol):
     @property
     def hints(self) -> Types:
         """Types as onnx's own whole-model inference, with its propagation of data, gives them."""
+
+    def note_large_constant(self) -> None:
+        """Take note that the value of a constant was given by which nodes are not told apart, as it is too large."""
 
     @property
     def like_nodes(self) -> LikeNodes:

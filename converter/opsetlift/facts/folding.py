@@ -22,7 +22,7 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     """The values of a node's outputs by name; none where they may differ between runs, or are large."""
     domain = history.canonical_domain(node.domain)
     if not may_read_only_shapes(domain, node.op_type) and any(
-        name and scope.constant(name) is None for name in node.input[:]
+        name and not scope.is_constant(name) for name in node.input[:]
     ):
         return {}  # as for most nodes, whose inputs depend on those of the model
     definition = history.definition(domain, node.op_type, imports.get(domain, 0))

@@ -34,6 +34,8 @@ class ModelTables:
         graph: What is known of its graph.
         functions: What is known of the bodies of its functions, by path.
         inferred: What onnx's whole-model inference gives; None until asked for.
+        large_constants_asked: How often the value of a constant was given that has more than LARGEST_COMPARED elements.
+        nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
     """
 
@@ -42,6 +44,8 @@ class ModelTables:
     functions: dict[str, ScopeTables] = field(default_factory=dict)
     inferred: tuple[Types, Types] | None = None
     possible_types: tuple[frozenset[str] | None, ...] = ()
+    large_constants_asked: int = 0
+    nodes_with_large_constants: set[int] = field(default_factory=set)
 
 
 class ModelFacts:
@@ -65,6 +69,8 @@ class ModelFacts:
             index = ModelIndex(model)
             tables = ModelTables(index, ScopeTables(index.graph))
         self.tables = tables
+        self.cut_inputs: frozenset[str] = frozenset()
+        """Inputs that another model computes, of which this one is a part."""
         self.functions = {function_key(function): function for function in model.functions}
         self.like_nodes = LikeNodes()
         imports = imported_opsets(model.opset_import)
@@ -75,7 +81,24 @@ class ModelFacts:
 
     def renewed(self) -> ModelFacts:
         """The facts for another walk of the same model: what has been worked out, not what a walk registered."""
-        return ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared, tables=self.tables)
+        other = ModelFacts(self.model, self.base_dir, is_undeclared=self.is_undeclared, tables=self.tables)
+        other.cut_inputs = self.cut_inputs
+        return other
+
+    def adopt(self, whole: ModelFacts, cut_inputs: frozenset[str]) -> None:
+        """Take over what is known of the values of a model of which this one's graph is a part.
+
+        Args:
+            whole: The facts of that model.
+            cut_inputs: The inputs of this one that it computes.
+        """
+        self.cut_inputs = cut_inputs
+        mine, theirs = self.tables.graph, whole.tables.graph
+        mine.types = dict(whole.own_types(GRAPH_PATH))
+        mine.type_strings = whole.graph.type_strings
+        mine.constants = theirs.constants
+        mine.run_time_values = whole.graph.run_time_values()
+        self.tables.possible_types = (whole.possible_types,)
 
     def function_scope(self, function: FunctionProto) -> ScopeFacts:
         """The facts of a function's body."""
@@ -134,6 +157,15 @@ class ModelFacts:
     def run_time_values(self, path: str) -> frozenset[str]:
         """Values of the scope at `path` that are no constants, found in one pass; there may be more."""
         return self.scope(path).run_time_values()
+
+    @property
+    def large_constants_asked(self) -> int:
+        """How often the value of a constant was given by which nodes are not told apart, as it is too large."""
+        return self.tables.large_constants_asked
+
+    def note_large_constant(self) -> None:
+        """Take note that the value of one was given."""
+        self.tables.large_constants_asked += 1
 
     @property
     def possible_types(self) -> frozenset[str] | None:

@@ -31,6 +31,9 @@ from opsetlift.model.scopes import (
 from opsetlift.specification.dtypes import element_type, name_of_numpy_dtype, shape_of_type, type_string
 from opsetlift.specification.history import canonical_domain
 
+LARGEST_COMPARED = 1 << 10
+"""Elements of a constant by whose content nodes are told apart; those that read larger ones are alike without."""
+
 
 @dataclass
 class ScopeTables:
@@ -46,6 +49,9 @@ class ScopeTables:
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
         run_time_values: Values that are no constants; None until asked for.
         value_keys: What tells values apart for rules, as far as it was asked for.
+        site_numbers: For nodes, by position, a number that only those have that are alike for rules; None for a node
+            that is alike to no other.
+        numbered_sites: What that number stands for.
         kinds: For each node its kind, as `LikeNodes.learn` gives it; filled with the types.
         presumed: Types that were worked out before, of values that need not be inferred.
         children: Those of subgraphs, by the node's position and the attribute.
@@ -59,6 +65,8 @@ class ScopeTables:
     constants: dict[str, Array | None] = field(default_factory=dict)
     run_time_values: frozenset[str] | None = None
     value_keys: dict[str, Hashable] = field(default_factory=dict)
+    site_numbers: dict[int, int | None] = field(default_factory=dict)
+    numbered_sites: dict[Hashable, int] = field(default_factory=dict)
     kinds: list[int] = field(default_factory=list)
     presumed: Mapping[str, TypeProto] = field(default_factory=dict)
     children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)
@@ -227,6 +235,12 @@ class ScopeFacts:
         Initializers that no caller can override, and what deterministic nodes compute from constants alone (or from
         static shapes alone).
         """
+        value = self._constant(name)
+        if value is not None and value.size > LARGEST_COMPARED:
+            self.model.note_large_constant()
+        return value
+
+    def _constant(self, name: str) -> Array | None:
         if not name:
             return None
         if name in self._emitted_constants:
@@ -250,6 +264,13 @@ class ScopeFacts:
             # Types come first: their inference asks for constants, and should find none half folded.
             self._types()
         return self._fold_in_order(name, known)
+
+    def is_constant(self, name: str) -> bool:
+        """Whether `constant` gives a value, without reading that of an initializer."""
+        index = self.index
+        if name in index.initializers and name not in index.inputs and name not in self._emitted:
+            return not isinstance(index.initializers[name], SparseTensorProto)
+        return self._constant(name) is not None
 
     def run_time_values(self) -> frozenset[str]:
         """Values that are no constants, found in one pass: what nodes of this scope compute from its inputs.

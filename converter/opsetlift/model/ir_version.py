@@ -17,7 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from onnx.helper import VERSION_TABLE
 
 from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets
-from opsetlift.specification.dtypes import by_element_type, dtype_name
+from opsetlift.specification.dtypes import by_element_type, dtype_name, element_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
 
 OLDEST_IR_VERSION = 3
@@ -202,6 +202,11 @@ def _needs_of_type(type_proto: TypeProto, path: str, name: str) -> Iterator[Need
         yield from _needs_of_type(type_proto.sequence_type.elem_type, path, name)
     elif kind == "map_type":
         yield from _needs_of_type(type_proto.map_type.value_type, path, name)
+
+
+def came_with_ir_version(dtype: str) -> bool:
+    """Whether a dtype is one that only came with a later IR version."""
+    return element_type(dtype) in _IR_VERSION_OF_DTYPE
 
 
 def _needs_of_dtype(element_type: int, path: str, of: str) -> Iterator[Need]:

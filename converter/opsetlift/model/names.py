@@ -52,6 +52,10 @@ class Names:
             return True
         return self._original.has(name, are_few=len(self._given) < _SEARCHED_NAMES)
 
+    def is_free(self, name: str) -> bool:
+        """Whether nothing has a name."""
+        return not self._is_taken(name)
+
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`... whichever is free; it is taken from then on."""
         # No name becomes free again, so that the search goes on where the last one for this base ended.

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NoReturn
 
 from onnx import ModelProto
 
+from opsetlift.conversion.distinct import PartUndecided, Reduced
 from opsetlift.conversion.ir_fitting import IRFitting
-from opsetlift.conversion.objections import objections
-from opsetlift.conversion.walked import DryRuns, Walked, walked_copy
+from opsetlift.conversion.objections import objections, what_objections_depend_on
+from opsetlift.conversion.walked import Asked, DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.model.ir_version import FIRST_WITH_OVERRIDES, natural_ir_version, needed_by_content
 from opsetlift.model.names import Names
+from opsetlift.model.scopes import imported_opsets
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
-from opsetlift.support.refusal import ConversionRefused, Refusal
-from opsetlift.targets import Target
+from opsetlift.specification.history import canonical_domain
+from opsetlift.support.refusal import ConversionRefused, Refusal, Why
+from opsetlift.targets import Target, known_of_operators
 
 
 class _Result:
@@ -24,24 +29,74 @@ class _Result:
     def __init__(self, model: ModelProto) -> None:
         self.facts = ModelFacts(model)
         self.forms: dict[tuple[int, bool, bool], tuple[int, tuple[Refusal, ...]]] = {}
+        self._opsets = imported_opsets(model.opset_import)
+        self._accepted: list[object] = []
+
+    @cached_property
+    def _operators(self) -> frozenset[tuple[str, str]]:
+        nodes = (node for scope in self.facts.all_scopes() for node in scope.container.node)
+        return frozenset((canonical_domain(node.domain), node.op_type) for node in nodes)
+
+    def objections(self, runtime: Target) -> list[Refusal]:
+        """What a runtime does not take of the model: nothing, where another was found to take it that is like it."""
+        data = what_objections_depend_on(self._operators, self._opsets, runtime)
+        if data in self._accepted:
+            return []
+        found = objections(self.facts, runtime)
+        if not found:
+            self._accepted.append(data)
+        return found
 
 
 class _Walk:
     """One walk; `result` is None where it was refused."""
 
-    def __init__(self, runtime: Target | None, walked: Walked | ConversionRefused, result: _Result | None) -> None:
-        self.runtime = runtime
+    def __init__(
+        self,
+        opsets: Mapping[str, int],
+        runtime: Target | None,
+        asked: Asked,
+        walked: Walked | ConversionRefused,
+        result: _Result | None,
+    ) -> None:
+        self._opsets = opsets
+        self._runtime = runtime
+        self._asked = asked
         self.walked = walked
         self.result = result
 
+    def holds_for(self, opsets: Mapping[str, int], runtime: Target | None, *, is_named: bool) -> bool:
+        """Whether a walk to some opsets for a runtime gives the same.
+
+        Args:
+            opsets: By domain.
+            runtime: The one that is asked about, or none.
+            is_named: Whether refusals have to name it.
+        """
+        if opsets != self._opsets or runtime is self._runtime:
+            return opsets == self._opsets
+        refusals = self.walked.refusals if isinstance(self.walked, ConversionRefused) else ()
+        if is_named and any(one.why is Why.TARGET for one in refusals):
+            return False
+        return self._answers(runtime) == self._answers(self._runtime)
+
+    def _answers(self, runtime: Target | None) -> object:
+        """What a runtime answered, or would have, to all that was asked of it on the way."""
+        if runtime is None:
+            return {}, None
+        known = known_of_operators(self._asked.operators, self._opsets, runtime)
+        return known, runtime.dtypes_refused if self._asked.kernels else None
+
 
 class DryRun:
-    """Dry runs of one model. Walks to the opsets of the last run are kept.
+    """Dry runs of one model. Walks to the opsets of the last run are kept, and of others those that were refused.
 
     Args:
         source: The model.
         base_dir: The folder of its external data.
         facts: Those of the model, where some are known already.
+        part: Where the model is a part of another, what it stands for.
+        names: The names in that one.
         until_refused: Whether the first refusal may end a walk.
         only_counts: Whether nothing is wanted of a walk but the refusals, the IR version, and which rules are applied
             to how many nodes: no runtime is asked about then.
@@ -53,6 +108,8 @@ class DryRun:
         base_dir: str,
         facts: ModelFacts | None = None,
         *,
+        part: Reduced | None = None,
+        names: Names | None = None,
         until_refused: bool = False,
         only_counts: bool = False,
     ) -> None:
@@ -61,44 +118,70 @@ class DryRun:
         self._until_refused = until_refused
         # Nodes that are not converted need what they needed before: of newer content it would have to be counted.
         self._only_counts = only_counts and needed_by_content(source).ir_version <= FIRST_WITH_OVERRIDES
-        self._shared = DryRuns(source, base_dir, facts)
+        self._shared = DryRuns(source, base_dir, facts, names)
+        self.searches = True
+        """Whether other opsets are tried where a runtime refuses these."""
+        self._part = part
+        self._names = names
         self._opsets: Mapping[str, int] = {}
         self._walks: list[_Walk] = []
         self._results: dict[bytes, _Result] = {}
 
+    @cached_property
+    def search(self) -> DryRun:
+        """Dry runs of the same model that end where something is refused."""
+        facts = self._shared.facts()
+        return DryRun(self._source, self._base_dir, facts, part=self._part, names=self._names, until_refused=True)
+
+    def _refuse(self, refusals: Sequence[Refusal]) -> NoReturn:
+        """Raise ConversionRefused; PartUndecided where nodes are refused that stand for no others."""
+        of_nodes = [one for one in refusals if one.node]
+        if self._part is not None and self._part.positions_refused(of_nodes) is None:
+            raise PartUndecided
+        raise ConversionRefused(refusals)
+
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
         if opsets != self._opsets:
-            self._opsets, self._walks, self._results = opsets, [], {}
-        wanted = _node_requirements(runtime)
-        found = next((one for one in self._walks if _node_requirements(one.runtime) == wanted), None)
+            self._opsets, self._results = opsets, {}
+            self._walks = [one for one in self._walks if one.result is None]
+        is_named = not self._until_refused
+        found = next((one for one in self._walks if one.holds_for(opsets, runtime, is_named=is_named)), None)
         if found is None:
-            walked = self._walk(opsets, book, runtime, exact=exact)
-            found = _Walk(runtime, walked, self._result(walked.model) if isinstance(walked, Walked) else None)
+            asked = Asked()
+            walked = self._walk(opsets, book, runtime, asked, exact=exact)
+            result = self._result(walked) if isinstance(walked, Walked) else None
+            found = _Walk(opsets, runtime, asked, walked, result)
             self._walks.append(found)
         if isinstance(found.walked, ConversionRefused):
-            raise ConversionRefused(found.walked.refusals)
+            self._refuse(found.walked.refusals)
         return found.walked
 
-    def _result(self, model: ModelProto) -> _Result:
+    def _result(self, walked: Walked) -> _Result:
         """What is known of a walked model: most runtimes take what the walk for no runtime gives, and share it."""
-        content = model.SerializeToString(deterministic=True)
+        content = walked.model.SerializeToString(deterministic=True)
         if content not in self._results:
-            self._results[content] = _Result(model)
+            self._results[content] = _Result(walked.model)
+            if self._part is not None:
+                facts = self._results[content].facts
+                facts.cut_inputs = self._part.facts.cut_inputs
+                facts.graph.presume(self._part.facts.graph.own_types())
         return self._results[content]
 
     def _walk(
-        self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool
+        self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, asked: Asked, *, exact: bool
     ) -> Walked | ConversionRefused:
         if self._only_counts:
             # Sentences of refusals name emitted values, whose numbers depend on every node before: that walk is run in
             # full.
             try:
-                return self._copy(opsets, book, runtime, exact=exact, until_refused=True, only_counts=True)
+                return self._copy(opsets, book, runtime, asked, exact=exact, until_refused=True, only_counts=True)
             except ConversionRefused:
                 pass
         try:
-            return self._copy(opsets, book, runtime, exact=exact, until_refused=self._until_refused, only_counts=False)
+            return self._copy(
+                opsets, book, runtime, asked, exact=exact, until_refused=self._until_refused, only_counts=False
+            )
         except ConversionRefused as refused:
             return refused
 
@@ -107,6 +190,7 @@ class DryRun:
         opsets: Mapping[str, int],
         book: RuleBook,
         runtime: Target | None,
+        asked: Asked,
         *,
         exact: bool,
         until_refused: bool,
@@ -119,7 +203,8 @@ class DryRun:
             exact=exact,
             base_dir=self._base_dir,
             dry=self._shared,
-            runtime=runtime if runtime is not None and runtime.operators_to_check else None,
+            runtime=runtime,
+            asked=asked,
             until_refused=until_refused,
             only_counts=only_counts,
         )
@@ -138,15 +223,10 @@ class DryRun:
             result.forms[form] = _fitted(walked.model, *form)
         needed, refusals = result.forms[form]
         if runtime is not None:
-            refusals = (*refusals, *objections(result.facts, runtime))
+            refusals = (*refusals, *result.objections(runtime))
         if refusals:
-            raise ConversionRefused(refusals)
+            self._refuse(refusals)
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
-
-
-def _node_requirements(runtime: Target | None) -> object:
-    """The data of a runtime that a walk depends on: runtimes with equal data share one walk."""
-    return ({}, (), frozenset()) if runtime is None else (runtime.kernels, runtime.forms, runtime.operators_lacking)
 
 
 def _fitted(

@@ -38,7 +38,7 @@ def search_for_nearest(
 
 
 def opsets_for_runtime(
-    model: ModelProto, refused: Mapping[str, int], options: Options, facts: ModelFacts
+    model: ModelProto, refused: Mapping[str, int], options: Options, facts: ModelFacts, dry: DryRun | None
 ) -> Mapping[str, int] | None:
     """The opsets nearest to the refused ones that work for the runtime; None where there are none.
 
@@ -47,18 +47,19 @@ def opsets_for_runtime(
         refused: The opsets at which something is refused, by domain.
         options: What was asked for, with the runtime.
         facts: Those of the model.
+        dry: What dry runs of the model share, where it is itself in one.
     """
     assert options.runtime is not None
-    found = _Search(model, options, facts).nearest_of_runtime(options.runtime, refused)
+    found = _Search(model, options, facts, dry).nearest_of_runtime(options.runtime, refused)
     return found.opsets if found is not None else None
 
 
 class _Search:
-    def __init__(self, model: ModelProto, options: Options, facts: ModelFacts) -> None:
+    def __init__(self, model: ModelProto, options: Options, facts: ModelFacts, dry: DryRun | None = None) -> None:
         self._own = imported_opsets(model.opset_import)
         self._options = options
         self._book = options.rule_book or default_rule_book()
-        self._dry = DryRun(model, facts.base_dir, facts, until_refused=True)
+        self._dry = dry.search if dry is not None else DryRun(model, facts.base_dir, facts, until_refused=True)
 
     def nearest(self, asked: Mapping[str, int], refusals: Sequence[Refusal]) -> Nearest | None:
         options, runtime = self._options, self._options.runtime

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from onnx import ModelProto
 
 from opsetlift.conversion.destination import opsets_to_reach
+from opsetlift.conversion.distinct import Kinds, PartUndecided, Reduced, is_reducible
+from opsetlift.model.names import Names
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
@@ -140,13 +143,14 @@ def reach(
     for target in wanted:
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
-    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())))
+    depth = max((target.depth for target in wanted), default=0)
+    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depth)
     answers: dict[str, Answer] = {}
     for destination, places in asked.items():
         for place in places:
             tell("trying opsets and runtimes", len(answers), len(order))
-            job = jobs.start(place) if any(isinstance(one, Target) for one in places) else jobs.for_opsets_only
-            answer = _answer(job, dict(destination), place)
+            only_counts = not any(isinstance(one, Target) for one in places)
+            answer = jobs.start(place).answer(dict(destination), place, only_counts=only_counts)
             answers[answer.where] = answer
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
@@ -157,28 +161,109 @@ def reach(
 
 
 class _Jobs:
-    """The job at its start, and after the stage that only some runtimes need; dry runs of each share what they can."""
+    """The job at its start, and after the stage that only some runtimes need."""
 
-    def __init__(self, job: Job) -> None:
-        facts = job.facts_of(job.model)
-        self._job = replace(job, dry=DryRun(job.model, job.base_dir, facts))
-        self.for_opsets_only = replace(job, dry=DryRun(job.model, job.base_dir, facts, only_counts=True))
-        """The job before its conversion to opsets that no runtime is tried at."""
+    def __init__(self, job: Job, depth: int) -> None:
+        self._job = job
+        self._depth = depth
         self._folded: Job | None = None
+        self._trials: dict[tuple[bool, int], _Trials] = {}
 
-    def start(self, place: str | Target) -> Job:
-        """The job before its conversion to an opset or for a runtime."""
-        if not isinstance(place, Target) or place.computes_constants:
-            return self._job
+    def _after_folding(self, runtime: Target) -> Job:
         if self._folded is None:
-            options = replace(self._job.options, prove=False, runtime=place)
-            folded = run((FOLD,), replace(self._job, options=options, dry=None))
-            self._folded = replace(folded, options=self._job.options, dry=DryRun(folded.model, folded.base_dir))
+            options = replace(self._job.options, prove=False, runtime=runtime)
+            folded = run((FOLD,), replace(self._job, options=options))
+            self._folded = replace(folded, options=self._job.options)
         return self._folded
 
+    def start(self, place: str | Target) -> _Trials:
+        """Trials of the job before its conversion to an opset or for a runtime."""
+        runtime = place if isinstance(place, Target) else None
+        depth = self._depth if runtime is not None and runtime.depth else 0
+        is_folded = runtime is not None and not runtime.computes_constants
+        if (is_folded, depth) not in self._trials:
+            job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
+            self._trials[is_folded, depth] = _Trials(job, depth)
+        return self._trials[is_folded, depth]
 
-def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
-    """Run the stages of a conversion up to its checks, for one opset or runtime."""
+
+class _Trials:
+    """Dry runs of one model, of which each tells as little as it may: most are of one node of each kind.
+
+    Args:
+        job: The job before its conversion.
+        depth: How many nodes before a node decide for a runtime on it.
+    """
+
+    def __init__(self, job: Job, depth: int) -> None:
+        self._job = job
+        self._facts = job.facts_of(job.model)
+        # What a runtime takes depends on what the nodes before have become, and that on those before them.
+        self._depth = 2 * depth + 1 if depth else 0
+        self._jobs: dict[bool, Job] = {}
+        self._part: Reduced | None = None
+        self._part_jobs: dict[bool, Job] = {}
+        self._in_full: set[int] = set()
+        """Positions of nodes that are not taken for equal to others."""
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self._job.model, self._facts.tables.index)
+
+    @cached_property
+    def _kinds(self) -> Kinds | None:
+        book = self._job.options.rule_book
+        return Kinds(self._facts, book, self._depth) if book and is_reducible(self._facts) else None
+
+    def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
+        """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
+        while self._kinds is not None:
+            part = self._part = self._part or self._kinds.reduced(self._in_full)
+            if only_counts not in self._part_jobs:
+                self._part_jobs[only_counts] = self._job_of(part, only_counts=only_counts)
+            try:
+                found = _answer(self._part_jobs[only_counts], opsets, place, part)
+                told_apart = self._kinds.told_apart_by_large_constants(part)
+                if not told_apart:
+                    return self._with_all_places(found, part, opsets, place)
+            except PartUndecided:
+                break
+            self._in_full |= told_apart
+            self._part, self._part_jobs = None, {}
+        if only_counts not in self._jobs:
+            model, base_dir = self._job.model, self._job.base_dir
+            dry = DryRun(model, base_dir, self._facts, names=self._names, only_counts=only_counts)
+            self._jobs[only_counts] = replace(self._job, dry=dry)
+        return _answer(self._jobs[only_counts], opsets, place)
+
+    def _job_of(self, part: Reduced, *, only_counts: bool = False, searches: bool = True) -> Job:
+        names = self._names.renewed()
+        dry = DryRun(part.model, self._job.base_dir, part.facts, part=part, names=names, only_counts=only_counts)
+        dry.searches = searches
+        return replace(self._job, model=part.model, facts=part.facts, dry=dry)
+
+    def _with_all_places(self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target) -> Answer:
+        """The answer with the refusals of all nodes. Raises PartUndecided where they are not found this way."""
+        if not found.blockers:
+            return found
+        refused = part.positions_refused(found.blockers)
+        if refused is None or self._kinds is None:
+            raise PartUndecided
+        every = self._kinds.nodes_like(refused)
+        if len(every) == len(refused):
+            return found
+        larger = self._kinds.reduced(self._in_full.union(every))
+        answer = _answer(self._job_of(larger, searches=False), opsets, place, larger)
+        if larger.positions_refused(answer.blockers) != set(every):
+            raise PartUndecided
+        return answer
+
+
+def _answer(job: Job, opsets: Mapping[str, int], place: str | Target, part: Reduced | None = None) -> Answer:
+    """Run the stages of a conversion up to its checks, for one opset or runtime; on a part that stands for a model.
+
+    Raises PartUndecided where the part does not tell.
+    """
     runtime = place if isinstance(place, Target) else None
     where = place if isinstance(place, str) else place.spelling
     shown = {display_domain(domain): opset for domain, opset in opsets.items()}
@@ -188,7 +273,7 @@ def _answer(job: Job, opsets: Mapping[str, int], place: str | Target) -> Answer:
     trial = replace(job, options=options, evidence=[])
     try:
         run((CONVERT,), trial)
-        rewrites, ulps = _rewrites(trial)
+        rewrites, ulps = _rewrites(trial, part)
         run((FIT,), trial)
         ir_version = trial.conversion.ir_version
         reached = trial.conversion.destination.opsets_by_domain
@@ -221,7 +306,7 @@ def _key(opsets: Mapping[str, int], source: ModelProto) -> Opsets:
     return tuple(sorted(opsets_to_reach(opsets, source, None, is_complete=True).items()))
 
 
-def _rewrites(job: Job) -> tuple[int, int]:
+def _rewrites(job: Job, part: Reduced | None) -> tuple[int, int]:
     """How many nodes rules changed, and the largest bound of a rounding one."""
     changed = [
         site
@@ -229,7 +314,8 @@ def _rewrites(job: Job) -> tuple[int, int]:
         for site in scope.sites
         if any(rule.apply is not None for _, rule in site.applied)
     ]
-    return len(changed), max((site.ulps for site in changed), default=0)
+    count = len(changed) if part is None else sum(part.counts[site.index] for site in changed)
+    return count, max((site.ulps for site in changed), default=0)
 
 
 def _in_short(answers: Sequence[Answer]) -> str:

@@ -154,9 +154,11 @@ def _other_opsets(
     """Other opsets that the runtime accepts, where it alone refuses these and the user asked for none; else None."""
     runtime, asked = job.options.runtime, job.options.opsets or {}
     is_free = runtime is not None and AI_ONNX in opsets and not any(not canonical_domain(one) for one in asked)
+    if job.dry is not None and not job.dry.searches:
+        return None
     if not is_free or any(one.why is not Why.TARGET for one in refused.refusals):
         return None
-    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model))
+    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model), job.dry)
 
 
 def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:

@@ -92,6 +92,11 @@ class Routes:
         self._needing_check = runtime.operators_to_check if runtime else frozenset()
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
+    @property
+    def operators(self) -> frozenset[tuple[str, str]]:
+        """The operators, by domain and name, whose routes were asked for."""
+        return frozenset((domain, operator) for domain, operator, _, _ in self._known)
+
     def find(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         """The route of an operator from opset `source` to `target`; None where nothing is to be done."""
         key = (domain, operator, source, target)

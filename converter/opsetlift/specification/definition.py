@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx import FunctionProto, NodeProto, TypeProto
 from onnx.defs import OpSchema, get_all_schemas_with_history
@@ -45,6 +45,17 @@ def _one_line(text: str | None) -> str:
 def _operators_with_seed() -> frozenset[tuple[str, str]]:
     schemas = get_all_schemas_with_history()
     return frozenset((schema.domain, schema.name) for schema in schemas if "seed" in schema.attributes)
+
+
+class Formal(NamedTuple):
+    """An input or output that a schema declares."""
+
+    name: str
+    variable: str
+    """Its type variable, or its one type."""
+    allowed: frozenset[str]
+    takes_any_types: bool
+    """Whether each of the many operands that it stands for has a type of its own."""
 
 
 class Definition:
@@ -90,6 +101,23 @@ class Definition:
     def allowed_types(self, type_variable: str) -> frozenset[str]:
         """The types that a formal parameter's `type_str`, a variable or a type itself, stands for."""
         return self.types_by_variable.get(type_variable) or frozenset([type_variable])
+
+    @cached_property
+    def formals(self) -> tuple[Sequence[Formal], Sequence[Formal]]:
+        """The inputs and the outputs that the schema declares: to read them off the schema makes new objects."""
+        return self._formals(self.schema.inputs), self._formals(self.schema.outputs)
+
+    def _formals(self, declared: Sequence[OpSchema.FormalParameter]) -> list[Formal]:
+        variadic = OpSchema.FormalParameterOption.Variadic
+        return [
+            Formal(
+                one.name,
+                one.type_str,
+                self.allowed_types(one.type_str),
+                one.option == variadic and not one.is_homogeneous,
+            )
+            for one in declared
+        ]
 
     @property
     def given_types(self) -> frozenset[str]:

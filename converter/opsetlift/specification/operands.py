@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from onnx import NodeProto
-from onnx.defs import OpSchema
 
+from opsetlift.specification.definition import Formal
 from opsetlift.specification.history import Definition
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """An input or output of a node, and the type variable that it is bound to."""
 
     position: int
@@ -25,22 +24,15 @@ class Operand:
 
 def operands(node: NodeProto, definition: Definition) -> tuple[list[Operand], list[Operand]]:
     """The inputs and the outputs that the node has."""
-    schema = definition.schema
-    return (
-        list(_operands(node.input, schema.inputs, definition, "input")),
-        list(_operands(node.output, schema.outputs, definition, "output")),
-    )
+    inputs, outputs = definition.formals
+    return _operands(node.input, inputs, "input"), _operands(node.output, outputs, "output")
 
 
-def _operands(
-    names: Sequence[str], formals: Sequence[OpSchema.FormalParameter], definition: Definition, kind: str
-) -> Iterator[Operand]:
-    for position, name in enumerate(names):
-        if not name or not formals:
-            continue
-        formal = formals[min(position, len(formals) - 1)]
-        is_variadic = formal.option == OpSchema.FormalParameterOption.Variadic
-        variable = formal.type_str
-        if is_variadic and not formal.is_homogeneous:
-            variable = f"{kind} {position}"
-        yield Operand(position, name, variable, formal.name, definition.allowed_types(formal.type_str))
+def _operands(names: Sequence[str], formals: Sequence[Formal], kind: str) -> list[Operand]:
+    found = []
+    for position, name in enumerate(names if formals else ()):
+        if name:
+            formal = formals[min(position, len(formals) - 1)]
+            variable = f"{kind} {position}" if formal.takes_any_types else formal.variable
+            found.append(Operand(position, name, variable, formal.name, formal.allowed))
+    return found

@@ -4,7 +4,7 @@
 """
 
 from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target
-from opsetlift.targets.objections import has_kernel, may_object, node_objection
+from opsetlift.targets.objections import has_kernel, known_of_operators, may_object, node_objection
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError
 from opsetlift.targets.target import Target
@@ -18,6 +18,7 @@ __all__ = [
     "files_of",
     "find_target",
     "has_kernel",
+    "known_of_operators",
     "may_object",
     "node_objection",
 ]

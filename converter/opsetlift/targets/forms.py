@@ -183,9 +183,9 @@ class Form:
         present = {one.formal: one.name for one in operands(node, definition)[0]}
         if not present.keys() >= self.has_inputs or not self.lacks_inputs.isdisjoint(present):
             return False
-        values = {formal: scope.constant(name) for formal, name in present.items()}
+        values = {formal: scope.constant(present[formal]) for formal in self.zeros if formal in present}
         shapes = {formal: scope.shape(name) for formal, name in present.items()}
-        known = {formal for formal, value in values.items() if value is not None}
+        known = {formal for formal, name in present.items() if scope.is_constant(name)}
         fixed = {
             formal: shape
             for formal, shape in shapes.items()
@@ -247,7 +247,7 @@ class Form:
     def _stores_one_of_the_dtypes(self, node: NodeProto, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
-            and scope.constant(name) is not None
+            and scope.is_constant(name)
             and _is_stored(name, scope)
             for name in node.input
             if name
@@ -289,7 +289,7 @@ def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) ->
 
 
 def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
-    computed = [name for name in node.input if name and scope.constant(name) is None and not _is_copy(name, scope)]
+    computed = [name for name in node.input if name and not scope.is_constant(name) and not _is_copy(name, scope)]
     shapes = [shape for shape in map(scope.shape, computed) if shape is None or len(shape) > _CHANNELS + 1]
     known = {(len(shape), shape[_CHANNELS]) for shape in shapes if shape is not None and shape[_CHANNELS] is not None}
     return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
@@ -317,7 +317,7 @@ def _is_stored(name: str, scope: ScopeFacts) -> bool:
 
 
 def _is_graph_input(name: str, scope: ScopeFacts) -> bool:
-    return scope.producer(name) is None and scope.constant(name) is None
+    return scope.producer(name) is None and not scope.is_constant(name)
 
 
 def _undoes_the_cast_before(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import NodeProto
 
@@ -78,3 +78,30 @@ def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str]
 
 def _is_in(dtypes: Mapping[str, str], grid: Grid) -> bool:
     return all(dtype in grid.get(variable, (dtype,)) for variable, dtype in dtypes.items())
+
+
+def known_of_operators(
+    operators: Iterable[tuple[str, str]], opsets: Mapping[str, int], target: Target
+) -> Mapping[tuple[str, str], object]:
+    """What is known of a runtime about operators, given by domain and name, at some opsets by domain.
+
+    Runtimes with equal data accept the same nodes of them.
+    """
+    found: dict[tuple[str, str], object] = {}
+    for key in operators:
+        domain, operator = key
+        is_lacking = operator in target.operators_lacking or f"{domain}.{operator}" in target.operators_lacking
+        if key not in target.operators_to_check and not is_lacking:
+            continue
+        opset = opsets.get(domain)
+        definition = None if opset is None else history.definition(domain, operator, opset)
+        if definition is None:
+            since_versions = [one for one in target.kernels if one[:2] == key]
+            forms = tuple(target.forms_by_operator.get(key, ()))
+        else:
+            since_versions = [(domain, operator, definition.since_version)]
+            forms = tuple(one for one in target.forms_by_operator.get(key, ()) if opset in one.opsets)
+        kernels = {one: target.kernels[one] for one in since_versions if one in target.kernels}
+        if is_lacking or forms or kernels or definition is None:
+            found[key] = (is_lacking, forms, kernels)
+    return found

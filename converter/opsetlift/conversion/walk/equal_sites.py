@@ -8,17 +8,15 @@ be refused either, and the same rules would be applied to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from onnx import NodeProto, TypeProto
 
 from opsetlift.conversion.walk.values import ScopeValues
-from opsetlift.facts import ScopeFacts
+from opsetlift.facts import LARGEST_COMPARED, ScopeFacts
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification.dtypes import shape_of_type
-
-_LARGEST_CONSTANT = 1 << 10
-"""Elements of a constant that is compared; what rules make of weights is not worth reading them."""
 
 _LARGEST_ATTRIBUTE = 1 << 16
 """Bytes."""
@@ -27,16 +25,40 @@ _LARGEST_ATTRIBUTE = 1 << 16
 def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None:
     """Everything that a rule or a runtime can ask about a node, written for `opset`, but names: equal ones fare alike.
 
-    None where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no
-    known rank, which a rule might then learn from another node.
+    The content of large constants is left out: where that was asked for (`large_constants_asked`), it may matter. None
+    where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no known
+    rank, which a rule might then learn from another node.
     """
+    return _key(node, opset, scope, _producers_key(node, _depth(scope), scope.facts))
+
+
+def given_site_key(index: int, node: NodeProto, scope: ScopeValues) -> Hashable | None:
+    """The same of the node at a position of the original scope; walks of one model share what it takes."""
+    numbers = scope.facts.tables.site_numbers
+    if index not in numbers:
+        if not all(scope.facts.is_as_given(name) for name in (*node.input, *node.output) if name):
+            return site_key(node, scope.imports.get(node.domain, 1), scope)
+        key = _key(node, 0, scope)
+        known = scope.facts.tables.numbered_sites
+        numbers[index] = None if key is None else known.setdefault(key, len(known))
+    number = numbers[index]
+    depth = _depth(scope)
+    if number is None or not depth:
+        return None if number is None else (scope.path, number)
+    return scope.path, number, _producers_key(node, depth, scope.facts)
+
+
+def _depth(scope: ScopeValues) -> int:
+    return scope.walk.runtime.depth if scope.walk.runtime is not None else 0
+
+
+def _key(node: NodeProto, opset: int, scope: ScopeValues, producers: Hashable = ()) -> Hashable | None:
     if scope.walk.functions or any(subgraphs(node)) or sum(map(_size, node.attribute)) > _LARGEST_ATTRIBUTE:
         return None
     values = [_value_key(name, scope) for name in (*node.input, *node.output)]
     if None in values:
         return None
     names = node.input[:]
-    depth = scope.walk.runtime.depth if scope.walk.runtime is not None else 0
     return (
         node.domain,
         node.op_type,
@@ -44,9 +66,9 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
         b"".join(sorted(attribute.SerializeToString() for attribute in node.attribute)),
         tuple(map(names.index, names)),
         len(names),
-        tuple(values),
+        _with_numbered_symbols(values),
         tuple((scope.is_read(name), name in scope.output_names) for name in node.output if name),
-        _producers_key(node, depth, scope.facts),
+        producers,
     )
 
 
@@ -78,21 +100,52 @@ def _value_key(name: str, scope: ScopeValues) -> Hashable | None:
     return known[name]
 
 
+def _with_numbered_symbols(values: Sequence[Hashable]) -> Hashable:
+    """The keys of a node's values with numbers for symbolic sizes: which of them are equal matters, not their names."""
+    numbers: dict[str, int] = {}
+    return tuple(
+        (
+            value.dtype,
+            tuple((numbers.setdefault(one, len(numbers)),) if isinstance(one, str) else one for one in value.shape),
+            value.rest,
+        )
+        if isinstance(value, _ValueKey)
+        else value
+        for value in values
+    )
+
+
+class _ValueKey(NamedTuple):
+    dtype: int
+    shape: tuple[int | str | None, ...]
+    rest: tuple[Hashable, ...]
+    """Whether it is an initializer, and what else is known of it."""
+
+
 def _content_key(name: str, facts: ScopeFacts) -> Hashable | None:
     found = facts.type_of(name)
     shape = None if found is None else _shape(found)
     if found is None or shape is None:
         return None
+    dtype = found.tensor_type.elem_type
     is_initializer = facts.is_initializer(name)
     sizes = [size for size in shape if isinstance(size, int)]
-    is_small = len(sizes) == len(shape) and math.prod(sizes) <= _LARGEST_CONSTANT
+    is_small = len(sizes) == len(shape) and math.prod(sizes) <= LARGEST_COMPARED
     if not is_small:
-        return None if is_initializer else (found.SerializeToString(), is_initializer)
+        is_constant = _is_constant(name, facts, is_initializer=is_initializer)
+        return None if is_constant is None else _ValueKey(dtype, tuple(shape), (is_initializer, is_constant))
     value = facts.constant(name)
     if value is None:
-        return (found.SerializeToString(), is_initializer)
+        return _ValueKey(dtype, tuple(shape), (is_initializer,))
     content = value.tobytes() if value.dtype != object else repr(value.tolist())
-    return (found.SerializeToString(), is_initializer, content)
+    return _ValueKey(dtype, tuple(shape), (is_initializer, content))
+
+
+def _is_constant(name: str, facts: ScopeFacts, *, is_initializer: bool) -> bool | None:
+    """Whether a value has the same content in every run; None where only its content would tell."""
+    if not facts.is_as_given(name):
+        return facts.is_constant(name)
+    return False if name in facts.run_time_values() else is_initializer or None
 
 
 def _shape(found: TypeProto) -> list[int | str | None] | None:

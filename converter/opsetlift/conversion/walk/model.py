@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
+from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.scope import ScopeWalk
 from opsetlift.conversion.walk.state import WalkState
 
@@ -15,3 +18,14 @@ def walk_model(walk: WalkState) -> None:
     ScopeWalk(walk, walk.model.graph, walk.facts.graph).run()
     for before, function in zip(walk.facts.model.functions, walk.model.functions, strict=True):
         ScopeWalk(walk, function, walk.facts.function_scope(before)).run()
+
+
+def kinds_of_nodes(walk: WalkState) -> Sequence[Hashable]:
+    """For each node of the graph what only nodes have that are equal in all that rules can ask of them.
+
+    Args:
+        walk: The state of a walk that has not begun.
+    """
+    scope = ScopeWalk(walk, walk.model.graph, walk.facts.graph)
+    keys = (given_site_key(index, node, scope) for index, node in enumerate(walk.model.graph.node))
+    return [f"node {index}" if key is None else key for index, key in enumerate(keys)]

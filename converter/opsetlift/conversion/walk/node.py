@@ -211,12 +211,12 @@ class NodeWalk(ScopeValues):
         if known is not None:
             applied += known.applied
             return [known.like_converted(node) if known.applied and self.walk.only_counts else node]
-        inputs = node.input[:]
+        inputs, asked = node.input[:], self.walk.facts.large_constants_asked
         own: AppliedRules = []
         replacing = self.convert_node(node, route, own)
         applied += own
         nodes = [node] if replacing is None else replacing
-        if key is not None:
+        if key is not None and self.walk.facts.large_constants_asked == asked:
             self.walk.converted_sites[key] = ConvertedSite.of(inputs, nodes, own)
         return nodes
 

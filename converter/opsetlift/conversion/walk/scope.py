@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -9,7 +10,9 @@ from onnx import GraphProto, NodeProto, TensorProto
 
 from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
+from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
@@ -101,9 +104,9 @@ class ScopeWalk(NodeWalk):
             self.walk.functions and called_function_key(node) in self.walk.functions
         ):
             return
-        key = self.key_for_verdict(node, self.imports.get(node.domain, 1))
+        key = given_site_key(index, node, self) if self.walk.wants_verdict_only or self.walk.is_dry else None
         known = None if key is None else self.walk.converted_sites.get(key)
-        if known is not None:
+        if known is not None and (self.walk.wants_verdict_only or not known.applied):
             if known.applied and self.walk.only_counts:
                 self._applied[index] = known.applied
                 self.index.replace(index, [known.like_converted(node)])
@@ -111,28 +114,34 @@ class ScopeWalk(NodeWalk):
         self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
         self._base_node_name = node.name
         name = node.name or self.base_name
-        operator, inputs = node.op_type, node.input[:]
+        names = [*node.input, *node.output]
+        refused = None if key is None else self.walk.refused_sites.get(key)
+        if refused is not None and (like := refused.like(name, names, self.base_name, self.names.is_free)) is not None:
+            self.walk.refusals.append(like)
+            return
+        operator, inputs, asked = node.op_type, node.input[:], self.walk.facts.large_constants_asked
         applied: AppliedRules = []
         converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
         try:
             if route.why:
                 raise Stopped(SiteRefused(route.why, route.sentence), None)
-            nodes = self.convert_node(node, route, applied)
+            nodes = self._convert_node(index, node, route, applied)
         except Stopped as stopped:
             transition, reason = stopped.transition, stopped.reason
             shown = str(transition) if transition else ""
             opset = transition.last_opset_before if transition else None
             possible_at = (transition.domain, opset) if transition and opset else None
-            self.walk.refusals.append(
-                Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
-            )
+            refusal = Refusal(reason.why, reason.sentence, operator, name, self.path, shown, possible_at)
+            self.walk.refusals.append(refusal)
+            if key is not None and self.walk.facts.large_constants_asked == asked:
+                self._remember(key, refusal, names)
             return
         except (ModelFileError, InternalError, MemoryError):
             raise
         except Exception as error:
             self._note_failure(index, error, operator, name)
             return
-        if key is not None:
+        if key is not None and self.walk.facts.large_constants_asked == asked:
             self.walk.converted_sites[key] = ConvertedSite.of(inputs, [node] if nodes is None else nodes, applied)
         if applied:
             self._applied[index] = applied
@@ -143,6 +152,25 @@ class ScopeWalk(NodeWalk):
             self.facts.note_producers(nodes)
         elif applied:
             self.index.update(index)
+
+    def _remember(self, key: Hashable, refusal: Refusal, names: Sequence[str]) -> None:
+        """Note how a node was refused, for those that are equal to it."""
+        known = self.walk.refused_sites.get(key)
+        if known is not None:
+            known.confirm(refusal, names, self.base_name)
+            return
+        shapes = (self.facts.shape(name) or () for name in names if name)
+        symbols = [size for shape in shapes for size in shape if isinstance(size, str)]
+        self.walk.refused_sites[key] = RefusedSite(refusal, names, self.base_name, symbols)
+
+    def _convert_node(self, index: int, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
+        facts = self.walk.facts
+        asked = facts.large_constants_asked
+        try:
+            return self.convert_node(node, route, applied)
+        finally:
+            if facts.large_constants_asked != asked and self.parent is None:
+                facts.tables.nodes_with_large_constants.add(index)
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
         """Note an unexpected error: the model's fault if the given node is illegal, else the rule's or ours."""

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from onnx import ModelProto
 
 from opsetlift.conversion.walk.converted_site import ConvertedSite
+from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.facts import ModelFacts
 from opsetlift.model.names import Names
 from opsetlift.rulebook.book import RuleBook
@@ -62,8 +63,15 @@ class WalkState:
         """Whether the first refusal is enough."""
         self.only_counts = False
         """Whether nothing is wanted but the refusals, and which rules are applied to how many nodes."""
+        self.is_dry = False
+        """Whether the model is walked again and again, without anything to be written."""
         self.converted_sites: dict[Hashable, ConvertedSite] = {}
         """By their keys, nodes that were converted while only the verdict was wanted."""
+
+        self.refused_sites: dict[Hashable, RefusedSite] = {}
+        """By the same keys, nodes that were refused."""
+        self.kernels_asked: set[tuple[str, str]] = set()
+        """The operators, by domain and name, of which rules asked whether the runtime has a kernel."""
 
     @property
     def wants_verdict_only(self) -> bool:

@@ -72,6 +72,7 @@ class ScopeValues(ABC):
     def computes(self, domain: str, operator: str, dtypes: Mapping[str, str]) -> bool:
         """Whether the runtime has a kernel of an operator for these dtypes, as far as is known."""
         runtime = self.walk.runtime
+        self.walk.kernels_asked.add((domain, operator))
         return runtime is None or has_kernel(domain, operator, self.target(domain), dtypes, runtime)
 
     @property
