@@ -68,6 +68,24 @@ class TestElementsThatMove:
             assert Evaluator(found).run({"x": values})["z"] == values.sum()
 
 
+class TestAxesThatCountFromTheBack:
+    """Below opset 11 the specification allows none; exporters wrote them all the same, and newer releases take them."""
+
+    @pytest.mark.parametrize(
+        ("node", "attribute"),
+        [
+            ("Slice <axes = [-1], starts = [0], ends = [2]> (x)", "axes"),
+            ("Hardmax <axis = -1> (x)", "axis"),
+            ("Compress <axis = -1> (x, c)", "axis"),
+        ],
+    )
+    def test_count_from_the_front_for_releases_before(self, node: str, attribute: str) -> None:
+        text = f"g (float[2,3,4] x, bool[2] c) => (float[A,B,C] y) {{ y = {node} }}"
+        for release, wanted in (("0.5", 2), ("1.0", -1)):
+            found = converted(text, f"onnxruntime=={release}", opset=9).graph.node[0].attribute
+            assert [one.i or one.ints[0] for one in found if one.name == attribute] == [wanted]
+
+
 class TestQuantizedProducts:
     """onnxruntime 1.1 has few kernels of them, some of which end the process."""
 
@@ -458,6 +476,30 @@ class TestModelsAsAWhole:
         with pytest.raises(ConversionRefused, match="only subgraphs read the initializer 'c'"):
             convert(model(text), target="onnxruntime==0.3")
         assert convert(model(text), target="onnxruntime==0.4").model.graph == model(text).graph
+
+    @pytest.mark.parametrize(
+        ("declared", "reason"),
+        [([], "is declared without a shape"), ([1], r"is declared as \[1\], not \[3\]"), ([3], "")],
+    )
+    def test_values_of_subgraphs_without_a_true_shape_are_refused(self, declared: list[int], reason: str) -> None:
+        source = model(
+            """<ir_version: 4, opset_import: ["": 9]>
+            g (float[3] x, float[2,3] w) => (float[3] y, float[2,N] z) {
+                y, z = Scan <num_scan_inputs = 1, body = each (float[3] held, float[3] row) =>
+                    (float[3] same, float[3] sums) {
+                    same = Identity (held) sums = Add (held, row)
+                }> (x, w)
+            }"""
+        )
+        tensor = source.graph.node[0].attribute[1].g.output[1].type.tensor_type
+        tensor.ClearField("shape")
+        for size in declared:
+            tensor.shape.dim.add().dim_value = size
+        if reason:
+            with pytest.raises(ConversionRefused, match=f"needs true shapes in subgraphs; 'sums' {reason}"):
+                convert(source, target="onnxruntime==0.3")
+        else:
+            assert convert(source, target="onnxruntime==0.3").model.graph == source.graph
 
     def test_bounds_in_vectors_become_extremes(self) -> None:
         text = "g (float[3] x) => (float[3] y) <float[1] low = {0}> { y = Clip (x, low) }"

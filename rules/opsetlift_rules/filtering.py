@@ -95,4 +95,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("NonZero", cast_to_bool),
+    Fallback("Compress", make_axis_non_negative),
 ]

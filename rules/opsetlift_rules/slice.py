@@ -93,6 +93,16 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
     site.replace(value)
 
 
+def count_axes_from_the_front_or_gather(site: Site) -> None:
+    """Make the axes of Slice-1, an attribute, non-negative where the runtime fails on others; else see about steps."""
+    axes = site.attribute("axes")
+    if axes and min(axes) < 0:
+        rank = site.rank(0, because="the runtime needs axes that are counted from the front")
+        site.set_attribute("axes", counted_from_front(site, axes, rank))
+    elif len(site.inputs) > 1:
+        gather_what_steps_back(site)
+
+
 def gather_what_steps_back(site: Site) -> None:
     """Gather by constant indices along the axes on which a Slice steps back; the others stay a Slice."""
     values = [site.constant_value(position) if site.input(position) else None for position in range(1, 5)]
@@ -197,5 +207,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Slice", gather_what_steps_back),
+    Fallback("Slice", count_axes_from_the_front_or_gather),
 ]

@@ -6,7 +6,7 @@ LpNormalization               22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
@@ -71,4 +71,8 @@ STEPS = [
     Step("Hardmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
     Step("Hardmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
     Step("LpNormalization", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
+]
+
+FALLBACKS = [
+    Fallback("Hardmax", make_axis_non_negative),
 ]

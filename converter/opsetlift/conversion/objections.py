@@ -26,6 +26,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
     found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
+    found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
         return found
     refused = _possibly_refused(facts, target)
@@ -202,6 +203,21 @@ def _differ(declared: Sequence[int | str | None], computed: Sequence[int | str |
 
 def _shown(shape: Iterable[int | str | None]) -> str:
     return f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]"
+
+
+def _shapeless_values(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The inputs and outputs of subgraphs that declare no shape, or a false one, for a runtime that needs the rank."""
+    for scope in facts.all_scopes():
+        for info in () if scope.parent is None else (*scope.container.input, *scope.container.output):
+            declared, computed = shape_of_type(info.type), scope.shape(info.name)
+            if not info.type.HasField("tensor_type"):
+                continue
+            if declared is None or (computed is not None and _differ(declared, computed)):
+                known = (
+                    "without a shape" if declared is None else f"as {_shown(declared)}, not {_shown(computed or [])}"
+                )
+                sentence = f"{target.called} needs true shapes in subgraphs; {info.name!r} is declared {known}"
+                yield Refusal(Why.TARGET, sentence, "", "", scope.path, "")
 
 
 def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Iterator[Refusal]:
