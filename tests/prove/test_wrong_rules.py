@@ -325,3 +325,47 @@ def test_a_rule_that_repeats_another_number_of_times_is_refuted(dtype: str, repe
     )
     source = conversion(graph % "y = Expand (x, s)", after, (12, 13), claims=[(0, 0, 8)])
     assert [site.outcome for site in source.prove().sites] == [outcome]
+
+
+BOUND = "m = Constant <value = int64%s {%d}> () c = Min (n, m) %s"
+TWICE = "t = Cast <to = %d> (x) y = Cast <to = %d> (t)"
+NEGATED = "<body = b (int64 i, bool ci, float[N] a) => (bool co, float[N] o) { co = Identity (ci) o = Neg (a) }>"
+
+# What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
+RARELY_WRONG = {
+    "sizes up to 30 alone": (
+        "(float[N] x, int64[1] a, int64[1] n) => (float[K] y)",
+        "y = Slice (x, a, n)",
+        BOUND % ("[1]", 30, "y = Slice (x, a, c)"),
+        3,
+    ),
+    "40 iterations at most": (
+        "(int64 n, bool go, float[N] x) => (float[N] y)",
+        f"y = Loop {NEGATED} (n, go, x)",
+        BOUND % ("", 41, f"y = Loop {NEGATED} (c, go, x)"),
+        3,
+    ),
+    "sequences of 7 elements": (
+        "(seq(float[N]) s) => (float[M] y)",
+        "y = ConcatFromSequence <axis = 0> (s)",
+        "z = ConcatFromSequence <axis = 0> (s) l = SequenceLength (s) m = Constant <value = int64 {7}> ()"
+        " e = Equal (l, m) o = Neg (z) y = Where (e, o, z)",
+        6,
+    ),
+    "rounded twice": ("(double[N] x) => (float16[N] y)", "y = Cast <to = 10> (x)", TWICE % (1, 10), 2),
+    "integers rounded twice": ("(int64[N] x) => (float[N] y)", "y = Cast <to = 1> (x)", TWICE % (11, 1), 2),
+    "integers read as floats": ("(string[N] x) => (int64[N] y)", "y = Cast <to = 7> (x)", TWICE % (11, 7), 2),
+    "blocks of 5": (
+        "(float[1, C, H, W] x) => (float[1, A, B, D] y)",
+        "y = DepthToSpace <blocksize = 5> (x)",
+        'y = DepthToSpace <blocksize = 5, mode = "CRD"> (x)',
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", RARELY_WRONG)
+def test_a_rule_that_is_wrong_for_few_inputs_is_refuted(what: str) -> None:
+    types, node, wrong, count = RARELY_WRONG[what]
+    source = conversion(f"g {types} {{ {node} }}", f"g {types} {{ {wrong} }}", (13, 14), claims=[(0, 0, count)])
+    assert Outcome.DIFFERENT in [site.outcome for site in source.prove().sites]

@@ -12,7 +12,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.specification import dtypes
 
-WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "ß", "日本", " ", "10", "-0.0", "NaN", "true")
+WORDS = ("", "a", "A", "b", "ab", "Zebra", "é", "ß", "İ", "日本", " ", "10", "9007199254740993", "-0.0", "NaN", "true")
 
 BETWEEN_FLOATS = 2**60 + 2**36 + 1
 """Just above the middle of two numbers of float32, where a double between them gives the lower one."""

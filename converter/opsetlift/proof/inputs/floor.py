@@ -42,7 +42,7 @@ MOST_PAIRED = 5
 """Of so many numbers of the models every pair is tried in two inputs."""
 
 LENGTHS = (0, 1, 4, 5, 8)
-"""Sequences of so many elements are tried in whole models, and of numbers of the models up to `LONGEST`."""
+"""Sequences of so many elements are tried, and of numbers of the models up to `LONGEST`."""
 
 LONGEST = 64
 
@@ -115,7 +115,7 @@ class DiversityFloor:
             self._try_pairs(attempt)
         if self._floor is Floor.BRIEF:
             self._try_ranges(attempt)
-            self._try_lengths(attempt)
+        self._try_lengths(attempt)
 
     def _try_ranges(self, attempt: Attempt) -> None:
         """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""

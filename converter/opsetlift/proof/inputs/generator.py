@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, product
 from typing import Any
 
 import numpy
@@ -100,6 +101,9 @@ LARGEST_USUAL = 16
 
 MODEL_SIZES = 4
 """So many numbers of whole models are tried as sizes: those above usual ones first."""
+
+LARGEST_OWN = 1 << 10
+"""Numbers of a site up to this one are tried in what controls shapes."""
 
 MOST_VARIED = 4
 """Of so many inputs that control shapes all strategies are tried in whole models."""
@@ -254,6 +258,7 @@ class InputGenerator:
             except Explored:
                 pass
             self._floor.complete(wanted)
+            self._try_own_sizes(wanted)
             if self._is_brief:
                 self._try_sizes(wanted)
                 self._try_controls(wanted)
@@ -440,6 +445,23 @@ class InputGenerator:
             ]:
                 attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
 
+    def _try_own_sizes(self, attempt: Attempt) -> None:
+        """One more than a number of the site in what controls shapes, beside a size as large: it may be a bound."""
+        accepted, numbers = self._accepted, [size for size in self._model_sizes if LARGEST_USUAL <= size <= LARGEST_OWN]
+        inputs = {one.name: one for one in self._inputs}
+        if self._is_brief or self._first_layout is None:
+            return
+        for number in numbers:
+            layouts = [self._first_layout, *self._layouts.with_one_size(self._first_layout, number + 1)]
+            for layout, name in product(layouts, list(accepted.controls)[:MOST_VARIED]):
+                one = inputs[name]
+                if is_number(one) and elements(layout.shapes[name]) == 1:
+                    value = numpy.full(layout.shapes[name], number + 1).astype(dtypes.numpy_dtype(one.dtype or "int64"))
+                    filling = f"{name} is {number + 1}"
+                    attempt(self._builder.case(layout, accepted.data, accepted.controls, filling, {name: value}))
+                else:
+                    attempt(self._builder.case(layout, accepted.data, {**accepted.controls, name: "sizes"}))
+
     def _try_controls(self, attempt: Attempt) -> None:
         """Each strategy for what controls shapes of a whole model, for one input after the other."""
         if self._first_layout is None:
@@ -465,7 +487,7 @@ class InputGenerator:
             elif left <= 0:
                 break
         if not self._accepted.found and not self._layouts.are_fixed:
-            for layout in self._layouts.guesses(self._guesses):
+            for layout in chain(self._layouts.guesses(self._guesses), self._layouts.guesses(FEW_GUESSES, derived=True)):
                 shapes = self._find_strategies(layout, attempt, 2)[1]
                 if shapes is not None:
                     self._explore(layout, attempt, first=True)

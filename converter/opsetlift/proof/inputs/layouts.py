@@ -85,6 +85,8 @@ class Layouts:
         self._fixed = [size for sizes in dims.values() if sizes for size in sizes if isinstance(size, int)]
         self._pool = list(dict.fromkeys([1, 2, 3, 4, *self._fixed, *hints, 6, 8]))[:MOST_GUESSED]
         self._pool = [size for size in self._pool if 0 < size <= BEARABLE]
+        derived = [sum(hints), *(size for one in hints if one for size in (abs(one) + 1, one * one, 2 * abs(one)))]
+        self._derived = [size for size in dict.fromkeys([*derived, 1, 2]) if 0 < size <= BEARABLE][:MOST_GUESSED]
         self._unranked = [name for name, sizes in dims.items() if sizes is None]
         self._limit = max(min(LIGHT * 4, most), fixed_elements(dims))
         self._most_at_once = min(LONG, most)
@@ -152,14 +154,17 @@ class Layouts:
                         and size >= least
                     }
 
-    def guesses(self, count: int) -> Iterator[Layout]:
-        """Random layouts, each once, for where the original accepts none of the bases."""
-        guessed = set()
+    def guesses(self, count: int, *, derived: bool = False) -> Iterator[Layout]:
+        """Random layouts, each once, for where the original accepts none of the bases.
+
+        `derived`: with sizes that follow from the hints, such as one more, the square or the sum of them.
+        """
+        guessed, pool = set(), self._derived if derived else self._pool
         for _ in range(count):
             ranks = {name: int(self._rng.integers(0 if name in self._lists else 1, 5)) for name in self._unranked}
             symbols = self._symbols(ranks)
-            chosen = self._rng.integers(len(self._pool), size=len(symbols))
-            sizes = {symbol: self._pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
+            chosen = self._rng.integers(len(pool), size=len(symbols))
+            sizes = {symbol: pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
             guess = (*ranks.values(), *sizes.items())
             if guess in guessed:
                 continue
@@ -190,6 +195,12 @@ class Layouts:
         if any(symbol.startswith(_UNKNOWN) for symbol in symbols) and len(self._dims) > 1:
             for name in list(self._dims)[:2]:
                 yield self._broadcasting(base, name)
+
+    def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
+        """A layout with another size for one open dimension, for each of the first few."""
+        for symbol in list(base.sizes)[:MOST_TOLD]:
+            if symbol != _LENGTH:
+                yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
 
     def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
         """Around a layout each of the first few open sizes 0, 1 or a number, all the same, and one twice another."""
