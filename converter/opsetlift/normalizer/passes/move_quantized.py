@@ -4,7 +4,9 @@ QuantizeLinear(move(DequantizeLinear(x, s, z)), s, z) is move(x): a quotient of 
 half that would round an integer of up to 16 bits to another one. Both are per tensor, the scale is constant, positive,
 and neither so small nor so large that a product leaves the normal floats. Moves are Reshape and its kind, Transpose,
 Slice, Gather, Expand and DepthToSpace, Split where each part is quantized so, and Concat where each input was
-dequantized so; or there is none. Exact.
+dequantized so; or there is none. Exact by definition, and in onnxruntime without optimisations. Its optimisations
+choose by these pairs what is computed in integers, with other rounding: of 113 quantized exports seven gave other
+results then, in onnxruntime 1.32. So the pass runs on demand.
 """
 
 from __future__ import annotations
@@ -99,5 +101,6 @@ PASS = Pass(
     name="move-quantized",
     rewrite=move_quantized,
     summary="Move integers as they are where they were dequantized, moved and quantized again.",
+    is_default=False,
     operators=frozenset(("QuantizeLinear",)),
 )
