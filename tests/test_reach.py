@@ -18,6 +18,7 @@ from opsetlift.cli import main
 from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.pipeline import dry_run
+from opsetlift.pipeline import reach as reaching
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue, find_target
 from opsetlift.targets.forms import Form
@@ -55,7 +56,8 @@ def outcome(model: ModelProto, **to: object) -> tuple[list[str], int]:
 
 @pytest.mark.quick_share(9)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
-def test_conversions_to_each_opset_find_the_same(path: Path) -> None:
+def test_conversions_to_each_opset_find_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     model = onnx.load(path)
     for answer in reach(model, targets=[]).opsets:
         expected = outcome(model, to=answer.opsets["ai.onnx"])
@@ -66,7 +68,8 @@ def test_conversions_to_each_opset_find_the_same(path: Path) -> None:
 @pytest.mark.parametrize(
     "target", ["onnxruntime==0.1", "onnxruntime==1.4", "tensorrt==5.1", "onnxjs==0.1.0", "winml==11"]
 )
-def test_conversions_for_a_target_find_the_same(target: str) -> None:
+def test_conversions_for_a_target_find_the_same(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     for path in EXAMPLES:
         model = onnx.load(path)
         (answer,) = reach(model, targets=[target]).targets
@@ -306,6 +309,7 @@ def repeated_blocks(count: int = 5) -> ModelProto:
 
 
 def test_of_equal_blocks_each_place_is_named_as_conversions_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     model = repeated_blocks()
     forms = (Form("Squeeze", "does not run Squeeze after Abs", "test", after=frozenset({"Abs"})),)
     targets = [replace(find_target("onnxruntime==1.4"), forms=forms), find_target("tensorrt==5.1")]
@@ -322,6 +326,7 @@ def test_of_equal_blocks_each_place_is_named_as_conversions_name_it(monkeypatch:
 
 
 def test_dry_runs_are_of_one_node_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     sizes = []
 
     def counted(source: ModelProto, *arguments: Any, **named: Any) -> Any:
