@@ -18,6 +18,7 @@ from opsetlift.cli import main
 from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.pipeline import dry_run
+from opsetlift.pipeline import reach as reaching
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue, find_target
 from opsetlift.targets.forms import Form
@@ -55,7 +56,8 @@ def outcome(model: ModelProto, **to: object) -> tuple[list[str], int]:
 
 @pytest.mark.quick_share(9)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
-def test_conversions_to_each_opset_find_the_same(path: Path) -> None:
+def test_conversions_to_each_opset_find_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     model = onnx.load(path)
     for answer in reach(model, targets=[]).opsets:
         expected = outcome(model, to=answer.opsets["ai.onnx"])
@@ -66,7 +68,8 @@ def test_conversions_to_each_opset_find_the_same(path: Path) -> None:
 @pytest.mark.parametrize(
     "target", ["onnxruntime==0.1", "onnxruntime==1.4", "tensorrt==5.1", "onnxjs==0.1.0", "winml==11"]
 )
-def test_conversions_for_a_target_find_the_same(target: str) -> None:
+def test_conversions_for_a_target_find_the_same(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     for path in EXAMPLES:
         model = onnx.load(path)
         (answer,) = reach(model, targets=[target]).targets
@@ -306,20 +309,24 @@ def repeated_blocks(count: int = 5) -> ModelProto:
 
 
 def test_of_equal_blocks_each_place_is_named_as_conversions_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     model = repeated_blocks()
-    found = reach(model, targets=["onnxruntime==0.2", "tensorrt==5.1"])
+    forms = (Form("Squeeze", "does not run Squeeze after Abs", "test", after=frozenset({"Abs"})),)
+    targets = [replace(find_target("onnxruntime==1.4"), forms=forms), find_target("tensorrt==5.1")]
+    found = reach(model, targets=targets)
     # A refusal is found out for each node, not taken over from one that is equal.
     monkeypatch.setattr(RefusedSite, "like", lambda *arguments: None)
     for answer in found.opsets[2:6]:
         expected = outcome(model, to=answer.opsets["ai.onnx"])
         assert (list(map(str, answer.blockers)), answer.ir_version) == expected, answer.where
-    for answer in found.targets:
-        assert (list(map(str, answer.blockers)), answer.ir_version) == outcome(model, target=answer.where), answer.where
+    for target, answer in zip(targets, found.targets, strict=True):
+        assert (list(map(str, answer.blockers)), answer.ir_version) == outcome(model, target=target), answer.where
     assert any(len(answer.blockers) > 2 for answer in found.opsets)
     assert any(answer.blockers for answer in found.targets)
 
 
 def test_dry_runs_are_of_one_node_of_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     sizes = []
 
     def counted(source: ModelProto, *arguments: Any, **named: Any) -> Any:

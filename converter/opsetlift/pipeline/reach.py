@@ -30,6 +30,10 @@ Opsets = tuple[tuple[str, int], ...]
 """Opsets by domain, as a key."""
 
 
+_FEWEST_NODES = 1_000
+"""Of a model with fewer nodes, all of them are tried: to find the kinds of nodes would take longer than it saves."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """Whether a model can be converted to one opset or for one runtime."""
@@ -179,7 +183,8 @@ class _Jobs:
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""
         runtime = place if isinstance(place, Target) else None
-        depth = self._depth if runtime is not None and runtime.depth else 0
+        is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
+        depth = self._depth if is_large and runtime is not None and runtime.depth else 0
         is_folded = runtime is not None and not runtime.computes_constants
         if (is_folded, depth) not in self._trials:
             job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
@@ -213,7 +218,8 @@ class _Trials:
     @cached_property
     def _kinds(self) -> Kinds | None:
         book = self._job.options.rule_book
-        return Kinds(self._facts, book, self._depth) if book and is_reducible(self._facts) else None
+        is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
+        return Kinds(self._facts, book, self._depth) if book and is_large and is_reducible(self._facts) else None
 
     def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
         """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
