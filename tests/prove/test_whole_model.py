@@ -388,3 +388,10 @@ def test_sizes_that_numbers_of_the_models_divide_are_guessed() -> None:
     )
     assert prove_models(one, one).is_equal
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_dimensions_without_names_are_tried_unlike() -> None:
+    text = "g (float[?, 3] x, float[?, 3] z) => (int64[1] y) { n = Concat <axis = 0> (x, %s) y = Shape <end = 1> (n) }"
+    one, twice = model(text % "z", 18), model(text % "x", 18)
+    assert prove_models(one, one).is_equal
+    assert prove_models(one, twice).outcome is Outcome.DIFFERENT

@@ -87,6 +87,7 @@ class Layouts:
         self._pool = [size for size in self._pool if 0 < size <= BEARABLE]
         derived = [sum(hints), *(size for one in hints if one for size in (abs(one) + 1, one * one, 2 * abs(one)))]
         self._derived = [size for size in dict.fromkeys([*derived, 1, 2]) if 0 < size <= BEARABLE][:MOST_GUESSED]
+        self._guessed: set[tuple[object, ...]] = set()
         self._unranked = [name for name, sizes in dims.items() if sizes is None]
         self._limit = max(min(LIGHT * 4, most), fixed_elements(dims))
         self._most_at_once = min(LONG, most)
@@ -157,18 +158,21 @@ class Layouts:
     def guesses(self, count: int, *, derived: bool = False) -> Iterator[Layout]:
         """Random layouts, each once, for where the original accepts none of the bases.
 
-        `derived`: with sizes that follow from the hints, such as one more, the square or the sum of them.
+        `derived`: with a size that follows from the hints, as one more, the square or the sum of them does.
         """
-        guessed, pool = set(), self._derived if derived else self._pool
+        pool = self._derived if derived else self._pool
         for _ in range(count):
             ranks = {name: int(self._rng.integers(0 if name in self._lists else 1, 5)) for name in self._unranked}
             symbols = self._symbols(ranks)
             chosen = self._rng.integers(len(pool), size=len(symbols))
             sizes = {symbol: pool[index] for symbol, index in zip(symbols, chosen, strict=True)}
+            if derived and symbols:
+                one = symbols[int(self._rng.integers(len(symbols)))]
+                sizes = {symbol: size if symbol == one else 1 + size % 3 for symbol, size in sizes.items()}
             guess = (*ranks.values(), *sizes.items())
-            if guess in guessed:
+            if guess in self._guessed:
                 continue
-            guessed.add(guess)
+            self._guessed.add(guess)
             yield from self._bearable("guessed sizes", ranks, sizes)
 
     def variants(self, base: Layout, *, few: bool) -> Iterator[Layout]:
@@ -195,6 +199,7 @@ class Layouts:
         if any(symbol.startswith(_UNKNOWN) for symbol in symbols) and len(self._dims) > 1:
             for name in list(self._dims)[:2]:
                 yield self._broadcasting(base, name)
+            yield from self._unlike(base)
 
     def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
         """A layout with another size for one open dimension, for each of the first few."""
@@ -217,6 +222,7 @@ class Layouts:
             told = next(iter(changed.values()))
             label = f"{label} {told}" if label != "sizes" else f"size {told} for {next(iter(changed))}"
             yield from self._bearable(label, base.ranks, sizes)
+        yield from self._unlike(base)
 
     def long(self, base: Layout, size: int, others: int) -> Iterator[tuple[Layout, str]]:
         """Layouts with `size` for one open dimension, and that dimension's symbol.
@@ -255,6 +261,18 @@ class Layouts:
                 yield {**ranks, **dict.fromkeys(lists, list_rank)}
             if not lists:
                 yield ranks
+
+    def _unlike(self, base: Layout) -> Iterator[Layout]:
+        """Another size for a dimension without a name in one of the inputs that have it: they need not be the same."""
+        tokens = {name: self._tokens(name, base.ranks) for name in self._dims}
+        for name in list(tokens)[:MOST_TOLD]:
+            others = {token for other, found in tokens.items() if other != name for token in found}
+            for axis, token in enumerate(tokens[name]):
+                if isinstance(token, str) and token.startswith(_UNKNOWN) and token in others:
+                    shape = list(base.shapes[name])
+                    shape[axis] += 1
+                    label = f"size {shape[axis]} for axis {axis} of {name}"
+                    yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
 
     def _broadcasting(self, base: Layout, name: str) -> Layout:
         tokens = self._tokens(name, base.ranks)
