@@ -70,3 +70,10 @@ def test_slices_in_a_branch_are_split_there() -> None:
         a, b = Split<axis = 1>(x, x_sizes) p = Concat<axis = 1>(b, a)
     }}, {other}> }}"""
     check_rewrite(_PASSES, before, after)
+
+
+def test_slices_of_what_was_dequantized_stay() -> None:
+    graph = """g (uint8[n, 4] q, float s) => (float[n, 2] y, float[n, 2] z) BOUNDS {
+        x = DequantizeLinear(q, s) y = Slice(x, zero, two, one) z = Slice(x, two, four, one)
+    }""".replace("BOUNDS", _BOUNDS)
+    check_unchanged(_PASSES, graph)

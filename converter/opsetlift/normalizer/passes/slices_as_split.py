@@ -1,7 +1,8 @@
 """Replace slices that divide a tensor along one axis by one Split.
 
 The size of the axis is known, each slice takes a part of it in order, and the parts follow one another from its start
-to its end. Slices of vectors stay: they are shape arithmetic. Exact: elements are only chosen.
+to its end. Slices of vectors stay: they are shape arithmetic; and so do those of what was just dequantized, as runtimes
+compute other operators in integers once they are one. Exact: elements are only chosen.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.helpers.editing import nodes_of, normalised_axes
+from opsetlift.normalizer.helpers.editing import nodes_of, normalised_axes, producer
 from opsetlift.normalizer.helpers.slices import slice_of
 from opsetlift.normalizer.helpers.splits import FIRST_SPLIT_BY_ATTRIBUTE, become_split
 from opsetlift.normalizer.rewriting import Context, Pass
@@ -35,7 +36,7 @@ def slices_as_split(graph: gs.Graph, context: Context) -> bool:
     parts: dict[tuple[int, int], list[_Part]] = defaultdict(list)
     for node in nodes_of(graph, "Slice"):
         part = _part(node, context)
-        if part is not None:
+        if part is not None and producer(node.inputs[0], context, "DequantizeLinear") is None:
             parts[id(node.inputs[0]), part.axis].append(part)
     is_done = False
     for some in parts.values():
