@@ -78,7 +78,11 @@ class _Walk:
         refusals = self.walked.refusals if isinstance(self.walked, ConversionRefused) else ()
         if is_named and any(one.why is Why.TARGET for one in refusals):
             return False
-        return self._answers(runtime) == self._answers(self._runtime)
+        return self._answers(runtime) == self._own_answers
+
+    @cached_property
+    def _own_answers(self) -> object:
+        return self._answers(self._runtime)
 
     def _answers(self, runtime: Target | None) -> object:
         """What a runtime answered, or would have, to all that was asked of it on the way."""
