@@ -53,7 +53,7 @@ def move_inputs_to_attributes(site: Site) -> None:
     starts, ends, axes, steps = (None if value is None else value.reshape(-1).tolist() for value in values)
     is_known = all(not site.input(position + 1) or value is not None for position, value in enumerate(values))
     if not is_known or starts is None or ends is None:
-        _gather_at_run_time(site, axes)
+        _gather_at_run_time(site, axes, steps if site.input(4) else [1])
         return
     axes = list(range(len(starts))) if axes is None else axes
     if axes and min(axes) < 0:
@@ -75,7 +75,7 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
     dims = site.shape(0)
     sizes = [dims[axis] if dims is not None and axis < len(dims) else None for axis in axes]
     if not all(isinstance(size, int) or step == 1 for size, (_, _, step) in zip(sizes, slices, strict=True)):
-        _gather_at_run_time(site, axes)
+        _gather_at_run_time(site, axes, None)
         return
     op = site.op
     value = site.input(0)
@@ -142,7 +142,51 @@ def _clamped(start: int, end: int, step: int, size: int) -> slice:
     return slice(start, None if end < 0 else end, step)
 
 
-def _gather_at_run_time(site: Site, axes: Sequence[int] | None) -> None:
+def _gather_at_run_time(site: Site, axes: Sequence[int] | None, steps: Sequence[int] | None) -> None:
+    """Gather what bounds take that are computed at run time; None stands for axes and steps that are computed, too."""
+    if (axes is None and site.input(3)) or steps is None or any(step != 1 for step in steps):
+        _gather_by_steps(site, axes)
+    else:
+        _gather_in_a_row(site, axes)
+
+
+def _gather_in_a_row(site: Site, axes: Sequence[int] | None) -> None:
+    """Where each element from the first on is taken: in integers, as some runtimes calculate nothing in double."""
+    because = "the slice is computed at run time, dimension by dimension"
+    rank = site.rank(0, because=because)
+    if axes is None:
+        (length,) = static_shape(site, 1, because=because)
+        axes = range(length)
+    axes = counted_from_front(site, axes, rank)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    value = site.input(0)
+    sizes = op.Gather(op.Shape(value), site.constant(axes, "int64", "axes"), axis=0)
+    known = site.constant_value(1)
+    first = None if known is not None and not known.any() else _within(site, op, 1, sizes)
+    stop = _within(site, op, 2, sizes)
+    counts = stop if first is None else op.Sub(stop, first)
+    for position, axis in enumerate(axes):
+        number = site.constant(position, "int64", "position")
+        indices = iota(site, op, op.Gather(counts, number))
+        if first is not None:
+            indices = op.Add(indices, op.Gather(first, number))
+        value = gather_within(site, value, indices, axis=axis)
+    site.replace(value)
+
+
+def _within(site: Site, op: Operators, position: int, sizes: str) -> str:
+    """Bounds counted from the front, and clamped to 0 and the sizes. No difference leaves the range of int64."""
+    bounds, known = site.input(position), site.constant_value(position)
+    if site.dtype(position) != "int64":
+        bounds = op.Cast(bounds, to="int64")
+    if known is None or known.min(initial=0) < 0:
+        from_front = added_where(op, is_negative(site, op, bounds), bounds, sizes, "int64")
+        bounds = op.Mul(from_front, op.Cast(op.Not(is_negative(site, op, from_front)), to="int64"))
+    beyond = op.Sub(bounds, sizes)
+    return added_where(op, is_negative(site, op, beyond), sizes, beyond, "int64")
+
+
+def _gather_by_steps(site: Site, axes: Sequence[int] | None) -> None:
     """Start, number and step for each dimension, clamped as the text has it, then an index for each element that stays.
 
     In double, which holds the size of every dimension. What is larger is clamped: to a size, to -1 or to one element.

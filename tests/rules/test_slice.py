@@ -85,6 +85,54 @@ def test_bounds_computed_at_run_time_are_gathered_below_10(inputs, dtype, to):
     )
 
 
+def test_an_end_computed_at_run_time_is_clamped_in_integers_below_10():
+    check_rewrite(
+        '<ir_version: 5, opset_import: ["": 10]> g (float[A, B] x, int64[1] e) => (float[M, N] y) '
+        "<int64[1] s = {0}, int64[1] a = {1}> { y = Slice (x, s, e, a) }",
+        """<ir_version: 4, opset_import: ["": 9]> g (float[A, B] x, int64[1] e) => (float[M, N] y)
+        <int64[1] y_axes = {1}, float y_zero = {0}, int64 y_position = {0}> {
+            y_Shape = Shape (x)
+            y_Gather = Gather <axis = 0> (y_Shape, y_axes)
+            y_Cast = Cast <to = 1> (e)
+            y_Less = Less (y_Cast, y_zero)
+            y_Cast_1 = Cast <to = 7> (y_Less)
+            y_Mul = Mul (y_Cast_1, y_Gather)
+            y_Add = Add (e, y_Mul)
+            y_Cast_2 = Cast <to = 1> (y_Add)
+            y_Less_1 = Less (y_Cast_2, y_zero)
+            y_Not = Not (y_Less_1)
+            y_Cast_3 = Cast <to = 7> (y_Not)
+            y_Mul_1 = Mul (y_Add, y_Cast_3)
+            y_Sub = Sub (y_Mul_1, y_Gather)
+            y_Cast_4 = Cast <to = 1> (y_Sub)
+            y_Less_2 = Less (y_Cast_4, y_zero)
+            y_Cast_5 = Cast <to = 7> (y_Less_2)
+            y_Mul_2 = Mul (y_Cast_5, y_Sub)
+            y_Add_1 = Add (y_Gather, y_Mul_2)
+            y_Gather_1 = Gather (y_Add_1, y_position)
+            y_Cast_6 = Cast <to = 1> (y_Gather_1)
+            y_Greater = Greater (y_Cast_6, y_zero)
+            y_Cast_7 = Cast <to = 7> (y_Greater)
+            y_Mul_3 = Mul (y_Gather_1, y_Cast_7)
+            y_Unsqueeze = Unsqueeze <axes = [0]> (y_Mul_3)
+            y_ConstantOfShape = ConstantOfShape <value = bool[1] {1}> (y_Unsqueeze)
+            y_NonZero = NonZero (y_ConstantOfShape)
+            y_Range = Squeeze <axes = [0]> (y_NonZero)
+            y = Gather <axis = 1> (x, y_Range)
+        }""",
+    )
+
+
+@pytest.mark.parametrize("start", [0, 2, -3, -(2**63)])
+def test_a_constant_start_beside_a_computed_end_below_10(start):
+    check_converts(
+        '<ir_version: 5, opset_import: ["": 10]> g (float[A, B] x, int64[1] e) => (float[M, N] y) '
+        f"<int64[1] s = {{{start}}}, int64[1] a = {{-1}}> {{ y = Slice (x, s, e, a) }}",
+        9,
+        exact=True,
+    )
+
+
 def test_starts_and_ends_computed_at_run_time_are_gathered_below_10():
     check_converts(
         '<ir_version: 5, opset_import: ["": 10]> g (string[A, B] x, int64[2] s, int64[2] e) => (string[M, N] y) '
