@@ -183,16 +183,10 @@ def accepted(models: tuple[Restamped, ...]) -> Iterator[Restamped]:
 
 
 @pytest.mark.slow
-def test_restamped_models_are_accepted_only_where_the_schemas_allow_them(
+def test_restamped_models_are_accepted_where_schemas_allow_them_and_rejected_where_they_or_the_text_forbid_them(
     at_other_opsets: tuple[Restamped, ...],
 ) -> None:
     assert [(one.case.name, one.objection) for one in accepted(at_other_opsets) if one.objection] == []
-
-
-@pytest.mark.slow
-def test_restamped_models_are_rejected_only_where_schema_or_text_forbids_them(
-    at_other_opsets: tuple[Restamped, ...],
-) -> None:
     rejected = [one for one in at_other_opsets if isinstance(one.results, Rejected) and not one.objection]
     found = set()
     for one in rejected:

@@ -1,4 +1,4 @@
-"""Inputs for which the original's own rounding chooses between NaN and infinity are no evidence."""
+"""Inputs for which the original's own rounding decides on its result are no evidence."""
 
 from __future__ import annotations
 
@@ -24,9 +24,35 @@ def test_a_number_on_the_edge_of_being_lost_is_no_evidence() -> None:
     trial = tried(4.0)
     assert not trial.counterexample
     assert not trial.cases
-    assert "its own rounding decides" in trial.obstacle
+    assert "own rounding decides" in trial.obstacle
 
 
 @pytest.mark.parametrize("first", [2.0, 3.0])
 def test_a_number_that_is_lost_in_any_case_refutes_the_result(first: float) -> None:
     assert "nan became inf" in tried(first).counterexample
+
+
+def tried_in_an_exponential(large: float, factor: float = 1.0) -> Trial:
+    """Softmax of a sum of two numbers, and of the same sum in another order, and scaled."""
+    declared = "g (float[2] x, float[2] z) => (float[2] y)"
+    original = model(f"{declared} {{ a = Add (x, z) b = Add (a, x) y = Softmax <axis = 0> (b) }}", 13)
+    result = model(
+        f"{declared} <float f = {{{factor}}}> "
+        "{ a = Add (x, x) b = Add (a, z) c = Mul (b, f) y = Softmax <axis = 0> (c) }",
+        13,
+    )
+    values = {"x": [large / 3, large / 7], "z": [large / 3 + 0.1, large * 5 / 7 + 0.2]}
+    case = Case("these", {name: numpy.array(value, numpy.float32) for name, value in values.items()})
+    return try_sides(Sides(original, result, [("y", "y")], ulps=4), lambda: [case])
+
+
+def test_a_difference_that_the_last_places_of_inputs_make_as_well_is_no_evidence() -> None:
+    trial = tried_in_an_exponential(50_000)
+    assert not trial.counterexample
+    assert not trial.cases
+    assert "own rounding decides" in trial.obstacle
+
+
+def test_a_difference_that_they_do_not_make_refutes_the_result() -> None:
+    assert "ULP" in tried_in_an_exponential(2, 1.0001).counterexample
+    assert tried_in_an_exponential(2).cases == 1

@@ -61,7 +61,6 @@ def test_integers_are_convolved_exactly_below_10(attributes, zero_point):
         ("float", "int8", "", 3),
         ("float", "int8", ", b", 90),
         ("float[2]", "int8[2]", ", b", 3),
-        ("float[2]", "int8[2]", ", b", 90),
     ],
 )
 def test_quantized_convolutions_round_once(scale, zero_point, bias, channels):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy
 from onnx import ModelProto, NodeProto
 
@@ -20,6 +21,7 @@ from opsetlift.evaluator import (
     TooLarge,
     many_runs,
 )
+from opsetlift.model.arrays import Array
 from opsetlift.proof.compare import EXACT, Comparison, Tolerance, compare, differs_elsewhere
 from opsetlift.proof.diversity import Diversity, codes
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
@@ -36,7 +38,10 @@ _SHOWN = 12
 
 _NUDGES = 4
 _NUDGE = 2.0**-6
-"""So often, and by so much of themselves, inputs are changed to see what rounding decides."""
+"""So often, and by so much of themselves, inputs are changed to see what rounding decides between NaN and infinity."""
+
+_LAST_PLACES = 4
+"""By so many units in the last place inputs are changed to see how much a finite result hangs on rounding."""
 
 _COMPARED = 256
 """In so many elements of each output it is seen whether outputs vary."""
@@ -166,7 +171,7 @@ class _Runner:
             return None
         except _DecidedByRounding:
             trial.rejected += 1
-            trial.obstacle = "where the original gives NaN, and where infinity, its own rounding decides"
+            trial.obstacle = "the original's own rounding decides what it gives"
             return None
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
@@ -217,9 +222,11 @@ class _Runner:
             self._compare_open_values(case, expected, actual, opened.values[0])
 
     def _is_decided_by_rounding(self, case: Case, name: str, actual: Any) -> bool:
-        """Whether one side has NaN where the other has an infinity, and the original either, as its inputs are nudged.
+        """Whether the original itself, its inputs nudged, differs as the sides do.
 
-        A difference that cancels to 0 in one order of operations, and nearly so in another, may meet an infinity.
+        That is so where one side has NaN and the other an infinity: a difference that cancels to 0 in one order of
+        operations, and nearly so in another, may meet an infinity. And where both are finite, and the last places of
+        the inputs change the original by more than the sides differ, as the exponential of a large product does.
         """
         expected = self._original.run(case.values)[name]
         if not isinstance(expected, numpy.ndarray) or not isinstance(actual, numpy.ndarray):
@@ -228,18 +235,30 @@ class _Runner:
             return False
         before, after = (numpy.asarray(one, numpy.float64) for one in (expected, actual))
         apart = (numpy.isnan(before) & numpy.isinf(after)) | (numpy.isinf(before) & numpy.isnan(after))
-        rest = numpy.where(apart, expected, actual)
-        if not apart.any() or not self._verdict(expected, rest).equal:
+        with numpy.errstate(all="ignore"):
+            difference = numpy.abs(after - before)
+            nudged = self._nudged_results(case, name, _nudged_last_places)
+            moved = [numpy.abs(one - before) for one in nudged if one.shape == before.shape]
+            near = difference <= numpy.max([numpy.zeros_like(before), *moved], axis=0)
+        if not self._verdict(expected, numpy.where(apart | near, expected, actual)).equal:
             return False
         changes = numpy.zeros_like(apart)
+        for one in self._nudged_results(case, name, _nudged) if apart.any() else ():
+            if one.shape == before.shape:
+                changes |= numpy.isnan(one) != numpy.isnan(before)
+        return bool(changes[apart].all())
+
+    def _nudged_results(
+        self, case: Case, name: str, nudge: Callable[[Any, numpy.random.Generator], Any]
+    ) -> Iterator[Array]:
+        """An output of the original for some inputs next to these, in double."""
         rng = numpy.random.default_rng(0)
         for _ in range(_NUDGES):
             try:
-                nudged = self._original.run({one: _nudged(value, rng) for one, value in case.values.items()})[name]
+                found = self._original.run({one: nudge(value, rng) for one, value in case.values.items()})[name]
             except EvaluationError:
                 continue
-            changes |= numpy.isnan(numpy.asarray(nudged, numpy.float64)) != numpy.isnan(before)
-        return bool(changes[apart].all())
+            yield numpy.asarray(found, numpy.float64)
 
     def _compare_declarations(self, case: Case) -> None:
         if self._original.open_results.false_declarations:
@@ -327,12 +346,19 @@ class _DecidedByRounding(Exception):
     """What the original gives for an input is no standard."""
 
 
-def _nudged(value: Any, rng: numpy.random.Generator) -> Any:
+def _nudged(value: Any, rng: numpy.random.Generator, by: float = _NUDGE) -> Any:
     if not isinstance(value, numpy.ndarray) or not is_floating(value.dtype):
         return value
     with numpy.errstate(all="ignore"):
-        factors = 1 + rng.uniform(-_NUDGE, _NUDGE, value.shape)
+        factors = 1 + rng.uniform(-by, by, value.shape)
         return (value.astype(numpy.float64) * factors).astype(value.dtype)
+
+
+def _nudged_last_places(value: Any, rng: numpy.random.Generator) -> Any:
+    if not isinstance(value, numpy.ndarray) or not is_floating(value.dtype):
+        return value
+    limits = ml_dtypes.finfo(value.dtype)  # type: ignore[no-untyped-call]
+    return _nudged(value, rng, _LAST_PLACES * float(limits.eps))
 
 
 def _contradicts(value: Any, dims: Dims | None) -> bool:
