@@ -446,6 +446,7 @@ class TestCoverage:
         assert len(said["transitions"]) == sum(sum(counts.values()) for counts in said["counts"].values())
         assert len(said["transitions"]) == len(list(default_rule_book().states()))
 
+    @pytest.mark.slow
     def test_shows_the_rules_of_each_step(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["coverage"]) == 0
         output = capsys.readouterr().out

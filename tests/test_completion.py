@@ -79,7 +79,7 @@ def test_fish_completes_commands_files_and_operators(tmp_path: Path) -> None:
     assert answers == ["convert", "model.onnx", "ReduceLogSum", "ReduceLogSumExp"]
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "variables", "answer"),
     [
@@ -103,6 +103,7 @@ def test_other_shells_get_a_script_and_answers(shell: str, variables: dict[str, 
     assert answered.stderr == script.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_real_shells_take_the_script(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:

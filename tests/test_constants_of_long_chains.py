@@ -30,12 +30,14 @@ def chain(first: str) -> onnx.ModelProto:
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "value"), [("x", None), ("w", [1, 2, 3])])
 def test_what_a_long_chain_computes(first: str, value: list[int] | None) -> None:
     found = ModelFacts(chain(first)).graph.constant(f"v{LENGTH - 1}")
     assert (None if found is None else found.tolist()) == value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["x", "w"])
 def test_a_node_behind_a_long_chain_is_converted_and_proven(first: str) -> None:
     conversion = convert(chain(first), to=18)

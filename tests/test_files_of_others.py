@@ -560,7 +560,7 @@ class TestSignals:
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
 
-    @pytest.mark.quick_share(45)
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     @pytest.mark.parametrize("where", ["opsetlift.cli.conversion.run", "os.fsync", "os.replace", "os.link", "show"])
     def test_each_ends_with_one_sentence_and_no_leftovers(self, tmp_path: Path, number: int, where: str) -> None:
@@ -593,7 +593,7 @@ sys.exit(opsetlift.cli.main({["convert", str(source), str(target), "--to", "18",
         assert value_in(target) == (2 if written else 1)
         assert len(names(tmp_path / "d")) == 2
 
-    @pytest.mark.quick_share(6)
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_while_the_engine_is_imported_they_end_with_one_sentence(self, tmp_path: Path, number: int) -> None:
         (tmp_path / "onnx").mkdir()
@@ -632,7 +632,7 @@ class TestStandardOutput:
         line = f"set -o pipefail; {sys.executable} -m opsetlift {command}"
         return subprocess.run(["bash", "-c", line], capture_output=True, env=environment(), check=False)
 
-    @pytest.mark.quick_share(18)
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", ["> /dev/full", ">&-", "| true"])
     @pytest.mark.parametrize("json", ["", "--json"])
     def test_that_is_lost_is_said_after_the_files_are_whole(self, workplace: Path, how: str, json: str) -> None:
@@ -705,7 +705,7 @@ class TestStandardOutput:
         assert words in said.out + said.err
         assert ("page.html" in names(workplace)) == ("page.html" in command)
 
-    @pytest.mark.quick_share(27)
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("command", "words"),
         [

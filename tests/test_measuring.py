@@ -158,6 +158,7 @@ def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
     assert not objection(target, with_minimum)
 
 
+@pytest.mark.slow
 def test_a_gemm_without_c_that_fails_before_a_relu_becomes_a_form() -> None:
     limited = Limited({"Relu": _merges_two_factors_with_relu}, {})
     profile = measure([(key, list(those)) for key, those in all_cases(["Gemm"])], limited, Journal(None))
@@ -284,7 +285,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.quick_share(18)
+@pytest.mark.slow
 @pytest.mark.parametrize("is_persistent", [False, True])
 @pytest.mark.parametrize(
     ("on_abs", "words"),

@@ -54,7 +54,7 @@ def outcome(model: ModelProto, **to: object) -> tuple[list[str], int]:
         return list(map(str, refused.refusals)), 0
 
 
-@pytest.mark.quick_share(9)
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_conversions_to_each_opset_find_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
@@ -64,7 +64,7 @@ def test_conversions_to_each_opset_find_the_same(path: Path, monkeypatch: pytest
         assert (list(map(str, answer.blockers)), answer.ir_version) == expected, answer.where
 
 
-@pytest.mark.quick_share(15)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target", ["onnxruntime==0.1", "onnxruntime==1.4", "tensorrt==5.1", "onnxjs==0.1.0", "winml==11"]
 )

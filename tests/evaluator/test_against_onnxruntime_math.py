@@ -236,7 +236,7 @@ def tolerance(operator: str) -> Tolerance:
     return 0.0 if operator in EXACT else TOLERANCE
 
 
-@pytest.mark.quick_share(120)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("operator", "opset"), [(operator, opset) for operator in sorted(STRATEGIES) for opset in judged_opsets(operator)]
 )

@@ -167,6 +167,7 @@ def test_what_is_read_twice_is_worked_out_once() -> None:
     assert len(normalize(text_model(graph), ["symbolic-shapes"], prove=False).model.graph.node) == 42
 
 
+@pytest.mark.slow
 def test_shapes_that_follow_from_one_another_are_worked_out_in_one_round() -> None:
     # Nothing tells the shape of a Reshape before the target of the one before it is known, thirty times.
     layers = "".join(

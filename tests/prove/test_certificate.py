@@ -115,7 +115,7 @@ def test_a_certificate_survives_json(done: Conversion) -> None:
     assert again.is_proven
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 def test_a_proof_can_be_run_again_from_its_certificate(done: Conversion) -> None:
     again = checked(certificate_of(done), done.model)
     assert done.certificate is not None
@@ -328,7 +328,7 @@ def _everything_was_moved(content: dict[str, Any], wrong: ModelProto) -> None:
 CLAIMS = (_as_it_is, _any_bound, _every_node_by_a_rule_of_its_own, _a_rule_of_another_operator, _everything_was_moved)
 
 
-@pytest.mark.quick_share(18)
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__.strip("_"))
 @pytest.mark.parametrize("attack", WRONG_MODELS)
 def test_a_wrong_model_is_not_verified_whatever_its_certificate_states(

@@ -123,6 +123,7 @@ def test_inputs_that_contradict_the_declared_result_are_no_evidence_against_a_ru
     assert "no input was found" in certificate.sites[0].reason
 
 
+@pytest.mark.slow
 def test_sizes_of_several_inputs_together_give_the_declared_result() -> None:
     source = model(
         """g (float[D, 2, D] x, float[] z, bool[1] c) => (float[2, 1] a, float[1, 3, 3] b)

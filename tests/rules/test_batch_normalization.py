@@ -28,6 +28,7 @@ def test_consumed_inputs_go_at_6_and_are_required_below():
     check_rewrite(batch(6, ", is_test = 1"), batch(1, ", is_test = 1, consumed_inputs = [0, 0, 0, 0, 0]"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["N, 3", "N, 3, 4", "2, 3, 4, 1, 2"])
 def test_other_ranks_become_images_below_6(shape):
     check_converts(batch(6, ", is_test = 1", shape=shape), 1, exact=True)

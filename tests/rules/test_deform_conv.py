@@ -31,6 +31,7 @@ def test_displaced_points_are_gathered_below_19(attributes, offset, more):
     )
 
 
+@pytest.mark.slow
 def test_groups_have_weights_of_their_own():
     check_converts(
         '<ir_version: 9, opset_import: ["": 19]> g (double[N, 4, 3, 3] x, double[6, 2, 2, 2] w, double[N, 8, 2, 2] o) '

@@ -33,7 +33,7 @@ def test_indices_that_cannot_be_negative_stay_as_they_are(target, dtype):
     check_rewrite(before, after)
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [10, 8, 7])
 @pytest.mark.parametrize(
     ("signature", "attributes"),

@@ -122,7 +122,7 @@ def test_pads_of_some_axes_become_those_of_all_below_18():
     )
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("to", [17, 12, 9])
 def test_axes_computed_at_run_time_go_below_18(dtype, to):

@@ -95,7 +95,7 @@ def test_exponents_of_the_run_are_multiplied_bit_by_bit(dtype, exponent):
     )
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("exponents", ["{1, 2, 3}", "{-1, 0, -2}"])
 def test_several_or_negative_constant_exponents_are_multiplied_bit_by_bit(exponents):
     check_converts(

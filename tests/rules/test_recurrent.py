@@ -25,7 +25,7 @@ def recurrent(operator, opset, attributes="", *, outputs="y, h", layout=0, dtype
     )
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("value", [0, 1])
 def test_output_sequence_goes_at_7(operator, value):
@@ -33,7 +33,7 @@ def test_output_sequence_goes_at_7(operator, value):
     check_rewrite(recurrent(operator, oldest, f", output_sequence = {value}"), recurrent(operator, 7))
 
 
-@pytest.mark.quick_share(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 def test_output_sequence_is_set_below_7_where_the_sequence_is_asked_for(operator):
     check_rewrite(recurrent(operator, 7), recurrent(operator, 6, ", output_sequence = 1"))
@@ -42,7 +42,7 @@ def test_output_sequence_is_set_below_7_where_the_sequence_is_asked_for(operator
     check_rewrite(before, after)
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 @pytest.mark.parametrize("to", [13, 7, 3])
 def test_batches_come_second_below_14(operator, to):
@@ -50,7 +50,7 @@ def test_batches_come_second_below_14(operator, to):
     check_converts(recurrent(operator, 14, ", layout = 1", outputs=outputs, layout=1), to, exact=True)
 
 
-@pytest.mark.quick_share(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 def test_outputs_that_are_not_asked_for_stay_absent(operator):
     before = recurrent(operator, 14, ", layout = 1", outputs="h", layout=1).replace(" h = ", " , h = ")
@@ -59,7 +59,7 @@ def test_outputs_that_are_not_asked_for_stay_absent(operator):
     assert node.output[0] == ""
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["RNN", "GRU", "LSTM"])
 def test_the_first_layout_needs_nothing(operator):
     check_rewrite(recurrent(operator, 14, ", layout = 0"), recurrent(operator, 13))

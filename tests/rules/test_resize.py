@@ -327,7 +327,7 @@ def _pairs():
     return [(6, 10), (6, 14), (3, 7), (7, 3), (10, 6), (49, 50), (1, 41), (93, 93), *drawn]
 
 
-@pytest.mark.quick_share(12)
+@pytest.mark.slow
 @pytest.mark.parametrize("opset", [8, 10])
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 def test_sizes_below_11_give_onnxruntime_and_onnx_the_same_shape_and_elements(mode, opset):

@@ -21,7 +21,7 @@ def test_the_shift_of_16_is_none_of_10():
     check_rewrite(newer, older)
 
 
-@pytest.mark.quick_share(48)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "ratio", "transformation", "shapes"),
     every_pair(["avg", "max"], [0, 2], ["half_pixel", "output_half_pixel"], [("2, 3, 4, 5", "2"), ("N, C, H, W", "R")]),
@@ -37,7 +37,7 @@ def test_regions_are_sampled_below_10(mode, ratio, transformation, shapes):
     )
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["double", "float16"])
 def test_other_floats_are_sampled_wide(dtype):
     check_converts(

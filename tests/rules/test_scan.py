@@ -141,6 +141,7 @@ def test_a_negative_axis_needs_the_rank_below_11():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", [13, 6, 4])
 def test_sizes_that_only_the_body_declares_are_taken_at_its_word(to):
     """Below 7 an Add repeats dimensions by attribute: the sizes in the body say that there are none to repeat."""

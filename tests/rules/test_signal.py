@@ -99,6 +99,7 @@ def test_frames_are_transformed_below_17(inputs, given, onesided, parts):
     )
 
 
+@pytest.mark.slow
 def test_frames_may_be_unknown():
     check_converts(
         '<ir_version: 8, opset_import: ["": 17]> g (float[B, N, 1] s, int64 step, float[L] window) '

@@ -55,7 +55,7 @@ def test_upsample_keeps_its_coordinates_on_the_whole_way_up(mode):
     )
 
 
-@pytest.mark.quick_share(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "to"), [("nearest", 7), ("nearest", 6), ("linear", 8)])
 def test_scales_computed_at_run_time_are_followed_below_9(mode, to):
     check_converts(
