@@ -110,7 +110,7 @@ class _Files:
         self.table.overwrite = self.task.overwrite
         source = self.task.source
         self.table.read(source, "the input itself")
-        model = load_model(source)
+        model = load_model(source, leave_weights=True)
         self.base_dir = str(source.absolute().parent)
         self.table.read_data(model, source.absolute().parent)
         return model
@@ -127,7 +127,14 @@ class _Files:
         self.table.write(target, MODEL)
         for path in beside:
             self.table.write(path, CERTIFICATE)
-        save_model(model, target, source_dir=self.base_dir, beside=beside, files=self.table)
+        save_model(
+            model,
+            target,
+            source_dir=self.base_dir,
+            source=self.task.source,
+            beside=beside,
+            files=self.table,
+        )
 
 
 def perform(task: Task) -> Result:

@@ -63,6 +63,7 @@ class CommandFiles:
         self._page: bytes | None = None
         self._files = JobFiles(overwrite=overwrite)
         self._what_is_written = "nothing was written"
+        self._left: Path | None = None
         if source != STANDARD_STREAM:
             self._files.read(source, "the input itself")
         for path in files_of(runtime or ""):
@@ -81,7 +82,8 @@ class CommandFiles:
         if source == STANDARD_STREAM:
             self._model = _model_from_standard_input()
         else:
-            self._model = load_model(source)
+            self._left = source if target != STANDARD_STREAM else None
+            self._model = load_model(source, leave_weights=self._left is not None)
             self._files.read_data(self._model, source.parent)
 
     def read(self) -> ModelProto:
@@ -117,7 +119,14 @@ class CommandFiles:
             if self._report is not None and self._page is not None:
                 beside[self._report] = self._page
             self._what_is_written = f"{self.target} is either unchanged or complete"
-            save_model(model, self.target, source_dir=Path(self.base_dir), beside=beside, files=self._files)
+            save_model(
+                model,
+                self.target,
+                source_dir=Path(self.base_dir),
+                source=self._left,
+                beside=beside,
+                files=self._files,
+            )
             self._what_is_written = f"{self.target} is written"
 
     @contextmanager

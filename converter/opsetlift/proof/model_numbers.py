@@ -14,9 +14,6 @@ MOST_ELEMENTS = 16
 """Constants with more elements are weights or tables, of whose numbers only those count that one model has alone."""
 
 MOST_IN_TABLES = 1024
-"""Of constants with more elements all numbers are left out."""
-
-MOST_IN_TABLES = 1024
 """Of constants with more elements than that all numbers are left out."""
 
 Found = TypeVar("Found", float, str)

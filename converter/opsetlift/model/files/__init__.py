@@ -3,7 +3,7 @@
 from opsetlift.model.files.checking import check_model, without_weights
 from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import FileExists, ModelFileError, ResultRejected, reason
-from opsetlift.model.files.external_data import with_data
+from opsetlift.model.files.external_data import ExternalData, with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, SUMMARY, JobFiles
 from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
@@ -18,6 +18,7 @@ __all__ = [
     "REPORT",
     "SUMMARY",
     "Contents",
+    "ExternalData",
     "FileExists",
     "JobFiles",
     "ModelFileError",

@@ -8,10 +8,10 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.external_data import external_locations, external_reference, resolve_location
@@ -88,22 +88,27 @@ def _own_locations(target: Path) -> Iterator[str]:
 
 
 def copy_data(
-    model: ModelProto, source_dir: Path, target: Path, names: Names, files: JobFiles, replacement: Replacement
+    tensors: Iterable[TensorProto],
+    source_dir: Path,
+    target: Path,
+    names: Names,
+    files: JobFiles,
+    replacement: Replacement,
 ) -> dict[str, str]:
-    """Have copies of a model's external data put beside the target; returns the locations that are others there."""
-    found: dict[Path, list[str]] = {}
-    for location in external_locations(model):
-        found.setdefault(resolve_location(location, source_dir), []).append(location)
+    """Have copies of tensors' external data put beside the target; returns the locations that are others there."""
     needed: dict[str, int] = {}
-    for tensor in filter(is_external, all_tensors(model)):
+    for tensor in tensors:
         reference = external_reference(tensor)
         end = reference.offset + (stored_bytes(tensor) or 0)
         needed[reference.location] = max(end, needed.get(reference.location, 0))
+    found: dict[Path, list[str]] = {}
+    for location in sorted(needed):
+        found.setdefault(resolve_location(location, source_dir), []).append(location)
     changed: dict[str, str] = {}
     for source, locations in found.items():
         location, is_there = names.find(locations[0], source)
         stamp = files.stamp(source)
-        check_data(source, max(needed[one] for one in locations), stamp)
+        _check_data(source, max(needed[one] for one in locations), stamp)
         if not is_there:
             path = target.parent / location
             temporary = replacement.temporary(path.parent)
@@ -113,11 +118,15 @@ def copy_data(
     return changed
 
 
-def check_data(source: Path, needed: int, stamp: Stamp | None) -> None:
-    """Raises ModelFileError where data is not what it was when the model was read, or no longer complete."""
+def check_unchanged(path: Path, described: str, stamp: Stamp | None) -> None:
+    """Raises ModelFileError where a file is not what it was when the model was read."""
+    if stamp is not None and Stamp.of(path.stat()) != stamp:
+        raise ModelFileError(f"{described} {path.name!r} has changed since the model was read")
+
+
+def _check_data(source: Path, needed: int, stamp: Stamp | None) -> None:
+    check_unchanged(source, "the external data", stamp)
     status = source.stat()
-    if stamp is not None and Stamp.of(status) != stamp:
-        raise ModelFileError(f"the external data {source.name!r} has changed since the model was read")
     if status.st_size < needed:
         raise ModelFileError(f"the external data {source.name!r} has {status.st_size} bytes, the model needs {needed}")
 

@@ -102,11 +102,12 @@ class ExternalData:
                 f"{reference.location!r}, which has {available}"
             )
 
-    def read(self, tensor: TensorProto) -> bytes:
-        """The bytes of an external tensor. Raises ModelFileError where `check` does not accept it."""
+    def read(self, tensor: TensorProto, most: int | None = None) -> bytes:
+        """The bytes of an external tensor, or the first of them. Raises ModelFileError where `check` does."""
         self.check(tensor)
         reference = external_reference(tensor)
         size = stored_bytes(tensor) or 0
+        size = size if most is None else min(size, most)
         try:
             with open(resolve_location(reference.location, self.folder), "rb") as file:
                 file.seek(reference.offset)

@@ -16,6 +16,7 @@ from onnx.serialization import registry
 
 from opsetlift.model.files.errors import ModelFileError, one_line, reason
 from opsetlift.model.files.external_data import ExternalData
+from opsetlift.model.files.left_weights import can_refer_to, refers_to
 from opsetlift.model.files.reading_by_parts import read_by_parts
 from opsetlift.model.files.tensors import all_tensors, check_data, is_external
 from opsetlift.model.files.wire import PROTOBUF_LIMIT
@@ -35,14 +36,22 @@ _OTHER_FORMATS = (
 _ORT_MARK = b"ORTM"
 
 
-def load_model(path: str | os.PathLike[str]) -> onnx.ModelProto:
+def load_model(path: str | os.PathLike[str], *, leave_weights: bool = False) -> onnx.ModelProto:
     """The model in a file, its form told by the extension as `onnx.load` does.
 
     External data stays where it is; that each tensor's bytes are there, complete and inside the model's folder, is
-    checked. Raises ModelFileError.
+    checked.
+
+    Args:
+        path: The file.
+        leave_weights: Whether large initializers of a large file may stay in it: the model refers to them as to
+            external data, and `save_model` has to be told the file.
+
+    Raises:
+        ModelFileError: It cannot be read, or its tensors are not complete.
     """
     try:
-        model = _read(Path(path))
+        model = _read(Path(path), leave_weights=leave_weights)
         _check_is_model(model)
         check_tensors(model, Path(path).parent)
     except ModelFileError as error:
@@ -112,7 +121,7 @@ def form_of(path: Path) -> str:
     return registry.get_format_from_file_extension(path.suffix) or "protobuf"
 
 
-def _read(path: Path) -> onnx.ModelProto:
+def _read(path: Path, *, leave_weights: bool) -> onnx.ModelProto:
     form = form_of(path)
     try:
         status = path.stat()
@@ -126,8 +135,7 @@ def _read(path: Path) -> onnx.ModelProto:
         if status.st_size > PROTOBUF_LIMIT and form == "protobuf":
             raise ModelFileError("the file has more than the 2 GB of a protobuf; its weights belong in external data")
         if status.st_size >= BY_PARTS and form == "protobuf":
-            with path.open("rb") as file:
-                model = read_by_parts(file, status.st_size, lambda content: parse_model(content, form))
+            model = _read_by_parts(path, status.st_size, leave_weights=leave_weights)
             if model is not None:
                 return model
         content = path.read_bytes()
@@ -140,6 +148,15 @@ def _read(path: Path) -> onnx.ModelProto:
     except (OSError, ValueError) as error:
         raise ModelFileError(f"the file cannot be read: {reason(error)}") from error
     return parse_model(content, form)
+
+
+def _read_by_parts(path: Path, size: int, *, leave_weights: bool) -> onnx.ModelProto | None:
+    def location(model: onnx.ModelProto) -> str:
+        # What a model itself says to be in its own file could not be told from what is left there.
+        return path.name if leave_weights and can_refer_to(path) and not refers_to(model, path) else ""
+
+    with path.open("rb") as file:
+        return read_by_parts(file, size, lambda content: parse_model(content, "protobuf"), location)
 
 
 def parse_model(content: bytes, form: str) -> onnx.ModelProto:

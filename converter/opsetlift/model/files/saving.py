@@ -17,9 +17,18 @@ from onnx.serialization import registry
 
 from opsetlift.model.files.comparable import clear_empty_strings
 from opsetlift.model.files.copying import copy_head, copy_with_tensors
-from opsetlift.model.files.data_copies import Names, copy_data, old_data, stem_of, unused, with_locations
+from opsetlift.model.files.data_copies import (
+    Names,
+    check_unchanged,
+    copy_data,
+    old_data,
+    stem_of,
+    unused,
+    with_locations,
+)
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.files import CERTIFICATE, MODEL, JobFiles
+from opsetlift.model.files.left_weights import NO_WEIGHTS_LEFT, LeftWeights
 from opsetlift.model.files.loading import form_of
 from opsetlift.model.files.replacing import Replacement
 from opsetlift.model.files.temporary import Temporary, only_writer, remove_leftovers
@@ -41,6 +50,7 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     source_dir: str | os.PathLike[str] | None = None,
+    source: Path | None = None,
     overwrite: bool = False,
     beside: Mapping[Path, bytes] | None = None,
     files: JobFiles | None = None,
@@ -57,6 +67,7 @@ def save_model(
         model: The model; it stays as it is.
         path: Where to write it. A link to a regular file is followed.
         source_dir: The folder that the model's external data lies in.
+        source: The file that the model was read from, where weights were left in it; what is written holds them.
         overwrite: Whether regular files at `path` and in `beside` may be replaced; `files` decides where it is given.
         beside: The contents of other files that go with the model, as its certificate.
         files: What the job read, which is never replaced.
@@ -71,33 +82,36 @@ def save_model(
     table = JobFiles(overwrite=overwrite) if files is None else files
     target = table.write(given, MODEL)
     others = {one: table.write(one, table.role_of(one) or CERTIFICATE) for one in beside or {}}
-    tensors = list(all_tensors(model))
-    has_data = any(map(is_external, tensors))
+    tensors, left = list(all_tensors(model)), LeftWeights(source)
+    external = [tensor for tensor in tensors if is_external(tensor) and not left.holds(tensor)]
+    has_data = bool(external)
     if has_data and source_dir is not None:
         table.check_data(model, Path(source_dir))
     try:
         if has_data and source_dir is None:
             raise ModelFileError("the model has external data: give the folder that contains it")
-        is_too_large = _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT
+        is_too_large = _size(tensors, left) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT
         with Replacement() as replacement:
             # What depends on no other file is written while other processes may write to the folder, too.
-            written = None if has_data or is_too_large else _written(model, target, replacement)
+            written = None if has_data or is_too_large else _written(model, target, replacement, left)
             with only_writer(target.parent):
                 if written is None:
                     remove_leftovers(target.parent)  # they may be second names of data, which is not used then
                 names = Names(target, table)
                 changed: dict[str, str] = {}
                 if has_data and source_dir is not None:
-                    changed = copy_data(model, Path(source_dir), target, names, table, replacement)
+                    changed = copy_data(external, Path(source_dir), target, names, table, replacement)
                 if is_too_large:
-                    model = _split_off_weights(model, target, names, replacement)
+                    model = _split_off_weights(model, target, names, replacement, left)
                 if names.used and target.parent.resolve() != given.parent.resolve():
                     raise ModelFileError("this is a link to another folder, but external data must be beside the model")
                 for one, content in (beside or {}).items():
                     temporary = replacement.temporary(others[one].parent)
                     temporary.file.write(content)
                     replacement.replace(temporary, others[one], overwrite=table.overwrite)
-                written = written or _written(with_locations(model, changed), target, replacement)
+                written = written or _written(with_locations(model, changed), target, replacement, left)
+                if source is not None and any(map(left.holds, tensors)):
+                    check_unchanged(source, "the input", table.stamp(source))
                 replacement.replace(written, target, overwrite=table.overwrite)
                 replacement.commit(obsolete=unused(old_data(target) - names.used, target))
                 return [given, *(beside or {}), *names.new]
@@ -127,24 +141,28 @@ def model_bytes(model: ModelProto) -> bytes:
     tensors = list(all_tensors(model))
     if any(map(is_external, tensors)):
         raise ModelFileError("a model with external data cannot go to standard output; name a file")
-    if _size(tensors) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
+    if _size(tensors, NO_WEIGHTS_LEFT) + _ROOM_FOR_THE_REST > PROTOBUF_LIMIT:
         raise ModelFileError("a model of more than 2 GB cannot go to standard output; name a file")
     return _serialize(model, Path())
 
 
-def _size(tensors: Iterable[TensorProto]) -> int:
+def _size(tensors: Iterable[TensorProto], left: LeftWeights) -> int:
     """The bytes of all tensors inside a model, as their shapes say."""
-    return sum(stored_bytes(tensor) or 0 for tensor in tensors if not is_external(tensor))
+    return sum(stored_bytes(tensor) or 0 for tensor in tensors if not is_external(tensor) or left.holds(tensor))
 
 
-def _split_off_weights(model: ModelProto, target: Path, names: Names, replacement: Replacement) -> ModelProto:
+def _split_off_weights(
+    model: ModelProto, target: Path, names: Names, replacement: Replacement, left: LeftWeights
+) -> ModelProto:
     """A copy of the model whose weights go to a file of their own."""
     temporary = replacement.temporary(target.parent)
     file = temporary.file
 
     def is_kept(tensor: TensorProto) -> bool:
         size = stored_bytes(tensor)
-        return is_external(tensor) or size is None or size < SMALLEST_EXTERNAL_TENSOR
+        if is_external(tensor):
+            return not left.holds(tensor)
+        return size is None or size < SMALLEST_EXTERNAL_TENSOR
 
     def copy_tensor(tensor: TensorProto, copied: TensorProto) -> None:
         file.write(b"\0" * (-file.tell() % _PAGE))
@@ -153,7 +171,10 @@ def _split_off_weights(model: ModelProto, target: Path, names: Names, replacemen
         entries = {"location": _TO_BE_NAMED, "offset": str(file.tell()), "length": str(stored_bytes(tensor))}
         for key, value in entries.items():
             copied.external_data.add(key=key, value=value)
-        file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
+        if left.holds(tensor):
+            file.writelines(left.range_of(tensor).blocks())
+        else:
+            file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
 
     split = copy_with_tensors(model, is_kept, copy_tensor)
     file.flush()
@@ -169,21 +190,21 @@ def _raw_data(tensor: TensorProto) -> bytes:
     return numpy_helper.from_array(numpy.ascontiguousarray(numpy_helper.to_array(tensor))).raw_data
 
 
-def _written(model: ModelProto, target: Path, replacement: Replacement) -> Temporary:
+def _written(model: ModelProto, target: Path, replacement: Replacement, left: LeftWeights) -> Temporary:
     """A model under a temporary name in the folder of its target, which has to exist."""
     target.parent.stat()
     temporary = replacement.temporary(target.parent)
-    _write(model, target, temporary.file)
+    _write(model, target, temporary.file, left)
     temporary.sync()
     return temporary
 
 
-def _write(model: ModelProto, path: Path, file: BinaryIO) -> None:
+def _write(model: ModelProto, path: Path, file: BinaryIO, left: LeftWeights) -> None:
     form = form_of(path)
     with _form_is_possible(form):
-        if form == "protobuf" and write_by_parts(model, file):
+        if form == "protobuf" and write_by_parts(model, file, left):
             return
-    file.write(_serialize(model, path))
+    file.write(_serialize(left.filled(model), path))
 
 
 @contextmanager

@@ -25,7 +25,8 @@ _TYPED_FIELDS: dict[int, str] = {
     TensorProto.UINT64: "uint64_data",
     TensorProto.STRING: "string_data",
 }
-_VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
+VALUE_FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
+"""Those of a tensor that hold its elements."""
 _KINDS_WITH_TENSORS = frozenset(
     (
         AttributeProto.TENSOR,
@@ -143,7 +144,7 @@ def check_data(tensor: TensorProto) -> None:
     if tensor.HasField("raw_data"):
         _check_raw_data(tensor, size)
         return
-    filled = [field for field in _VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
+    filled = [field for field in VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
     count = element_count(tensor)
     if count and not filled:
         raise ModelFileError(f"tensor {tensor.name!r} holds no data for its {count} elements")
@@ -166,7 +167,7 @@ def _check_raw_data(tensor: TensorProto, size: int | None) -> None:
     if size is None:
         raise ModelFileError(f"tensor {tensor.name!r} holds strings in raw_data, which cannot hold strings")
     found = len(tensor.raw_data)
-    also = [field for field in _VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
+    also = [field for field in VALUE_FIELDS if field != "raw_data" and len(getattr(tensor, field))]
     if also and found:
         raise ModelFileError(f"tensor {tensor.name!r} holds its data twice, in raw_data and in {also[0]}")
     if found != size and not also:

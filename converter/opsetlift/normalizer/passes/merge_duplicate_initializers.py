@@ -1,7 +1,7 @@
 """Constants with the same dtype, shape and bits become one.
 
-Those in files beside the model are not read, and so not compared. A constant that says something of its own, in a doc
-string, metadata or a quantization annotation, stays; and so does one that is an output.
+Of those in files as much is read as it takes to tell them apart, mostly their first bytes. A constant that says
+something of its own, in a doc string, metadata or a quantization annotation, stays; and so does one that is an output.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from pathlib import Path
 
 import onnx_graphsurgeon as gs
 from onnx import TensorProto
 
+from opsetlift.model.files import ExternalData, ModelFileError, is_external
 from opsetlift.normalizer.graphs.attached_metadata import metadata_of_tensor
 from opsetlift.normalizer.graphs.graphsurgeon_internals import held_values
 from opsetlift.normalizer.graphs.stored import stored_values
@@ -57,7 +59,7 @@ _LENGTH_OF_START = 64
 
 def _start(constant: gs.Constant) -> bytes | None:
     """The first bytes, which tell most constants apart."""
-    content = _content(constant)
+    content = _content(constant, _LENGTH_OF_START)
     return None if content is None else content[:_LENGTH_OF_START]
 
 
@@ -82,14 +84,17 @@ def _replace(constant: gs.Constant, first: gs.Constant, context: Context) -> boo
     return by_nodes == context.uses(constant) and context.replace_uses(constant, first)
 
 
-def _content(constant: gs.Constant) -> bytes | None:
-    """The bits; None for text, and where they are not in the model."""
-    stored = stored_values(constant)
-    tensor = getattr(stored, "tensor", None)
-    if isinstance(tensor, TensorProto) and tensor.data_location == TensorProto.EXTERNAL:
-        return None
+def _content(constant: gs.Constant, most: int | None = None) -> bytes | None:
+    """The bits, of which those in a file can be asked for so many bytes; None for text, and what cannot be read."""
     if constant.dtype == object:
         return None
+    stored = stored_values(constant)
+    tensor, base_dir = getattr(stored, "tensor", None), getattr(stored, "base_dir", "")
+    if isinstance(tensor, TensorProto) and is_external(tensor):
+        try:
+            return ExternalData(Path(base_dir)).read(tensor, most) if base_dir else None
+        except ModelFileError:
+            return None
     if isinstance(tensor, TensorProto) and tensor.HasField("raw_data"):
         return bytes(tensor.raw_data)
     return bytes(constant.values.tobytes())
