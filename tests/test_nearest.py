@@ -195,3 +195,20 @@ def test_the_command_line_names_it(
     assert "opsetlift:   opsetlift convert in.onnx out.onnx --to 4 " in commands
     assert json.loads(said.out)["nearest"] == {"ai.onnx": 4}
     assert main(["convert", "in.onnx", "out.onnx", "--to", "4"]) == 0
+
+
+def test_nodes_that_equal_others_are_converted_before_a_runtime_is_asked() -> None:
+    # Version 0.4 counts no axes of Unsqueeze from the back and takes no such TopK, which opset 9 writes otherwise.
+    source = model("""<ir_version: 6, opset_import: ["" : 11]>
+        g (float[8] a0, float[8] b0, float[8] x) => (float[3] t, float[8, 1] y, float[8, 1] z) <int64[1] k = {3}> {
+            t, i = TopK (x, k)
+            a1 = Neg (a0) a2 = Abs (a1) a3 = Neg (a2) a4 = Abs (a3)
+            b1 = Neg (b0) b2 = Abs (b1) b3 = Neg (b2) b4 = Abs (b3)
+            y = Unsqueeze <axes = [-1]> (a4)
+            z = Unsqueeze <axes = [-1]> (b4)
+        }""")
+    found = convert(source, target="onnxruntime==0.4", prove=False).model
+    assert found.opset_import[0].version == 9
+    (answer,) = reach(source, targets=["onnxruntime==0.4"]).targets
+    assert answer.is_reachable
+    assert answer.opsets == {"ai.onnx": 9}

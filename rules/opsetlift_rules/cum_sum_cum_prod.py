@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounded_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounded_cast, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import END, counted_from_front
-from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 # -0 added to any first element leaves it as it is.
 _START = {"CumSum": -0.0, "CumProd": 1.0}
 _BEFORE_THE_FIRST = {"CumSum": 0.0, "CumProd": 1.0}
 _COMBINE = {"CumSum": "Add", "CumProd": "Mul"}
+_NARROW = ("float16", "bfloat16")
 
 
 def accumulate_with_a_scan(site: Site) -> None:
     """Replace CumSum-11 or CumProd-26 with a Scan along the axis.
 
-    Floats accumulate in double, so that each element rounds once; integers wrap around as they do in a kernel. An axis
-    that is computed at run time selects the Scan by nested Ifs.
+    It computes element by element in the same dtype, as kernels do: so floats round and integers wrap around alike.
+    Floats narrower than float accumulate in float, and each element rounds once. An axis that is computed at run time
+    selects the Scan by nested Ifs.
     """
-    dtype = site.dtype(0)
     rank = site.rank(0, because="the scan needs the number of dimensions beside the axis")
-    if dtype in FLOATING and dtype != "double":
-        site.rounds()
     axis = site.constant_value(1)
     if axis is not None:
         position = counted_from_front(site, [int(axis.reshape(()))], rank, name="axis")[0]
@@ -59,7 +57,7 @@ def _choose(site: Site, op: Operators, positions: list[int], rank: int) -> str:
 
 def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     operator, dtype = site.node.op_type, site.dtype(0)
-    compute_dtype = "double" if dtype in FLOATING else dtype
+    compute_dtype = "float" if dtype in _NARROW else dtype
     value = site.input(0) if compute_dtype == dtype else op.Cast(site.input(0), to=compute_dtype)
     dims = site.shape(0) or []
     others = [position for position in range(rank) if position != axis]
@@ -113,24 +111,17 @@ def _filled(op: Operators, shape: str, number: float, dtype: str) -> str:
     return str(op.ConstantOfShape(shape, value=numpy.array([number]).astype(numpy_dtype(dtype))))
 
 
-_NARROW = rounded_cast(
-    "float16",
-    "bfloat16",
+_IN_FLOAT = rounded_cast(
+    *_NARROW,
     through="float",
     because="accumulated in float, and each element rounded once",
 )
-_BY_SCAN = rounding(
-    accumulate_with_a_scan,
-    ulps=1,
-    when="the values are floats narrower than double",
-    because="accumulated in double, and each element rounded once",
-)
 
-STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_NARROW)]
+STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_IN_FLOAT)]
 
 INTRODUCTIONS = [
-    Introduction("CumSum", 11, down=_BY_SCAN),
-    Introduction("CumProd", 26, down=_BY_SCAN),
+    Introduction("CumSum", 11, down=accumulate_with_a_scan),
+    Introduction("CumProd", 26, down=accumulate_with_a_scan),
 ]
 
 FALLBACKS = [

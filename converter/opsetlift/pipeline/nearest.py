@@ -59,7 +59,7 @@ class _Search:
         self._own = imported_opsets(model.opset_import)
         self._options = options
         self._book = options.rule_book or default_rule_book()
-        self._dry = dry.search if dry is not None else DryRun(model, facts.base_dir, facts, until_refused=True)
+        self._dry = dry or DryRun(model, facts.base_dir, facts.renewed())
 
     def nearest(self, asked: Mapping[str, int], refusals: Sequence[Refusal]) -> Nearest | None:
         options, runtime = self._options, self._options.runtime
@@ -81,8 +81,10 @@ class _Search:
     def _works(self, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
         """Whether a dry run is refused nowhere."""
         try:
-            walked = self._dry.walked(opsets, self._book, runtime, exact=self._options.exact)
+            self._dry.search.walked(opsets, self._book, runtime, exact=self._options.exact)
             if ir is not None or runtime is not None:
+                # A walk for a verdict leaves out nodes that equal others: its model tells nothing.
+                walked = self._dry.walked(opsets, self._book, runtime, exact=self._options.exact)
                 self._dry.ir_version(walked, ir, runtime)
         except (ConversionRefused, InternalError):
             return False

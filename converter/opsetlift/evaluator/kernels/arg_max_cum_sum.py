@@ -67,13 +67,12 @@ def cumulative_product(call: Call, x: Array, axis: Array) -> Array:
 
 
 def _accumulated(call: Call, x: Array, axis: Array, combine: numpy.ufunc, start: int) -> Array:
-    """Accumulates in float64 and rounds every element once."""
+    """Accumulates element by element in the dtype itself, as onnxruntime does, or for narrower floats in float32."""
     position = nonnegative_axis(call, int(scalar(call, axis, "axis")), x.ndim)
     values = numpy.moveaxis(widened(x), position, -1)
     if call.attributes["reverse"]:
         values = values[..., ::-1]
-    accumulator = numpy.float64 if values.dtype.kind == "f" else values.dtype
-    result = combine.accumulate(values, axis=-1, dtype=accumulator).astype(values.dtype)
+    result = combine.accumulate(values, axis=-1, dtype=values.dtype)
     if call.attributes["exclusive"] and values.shape[-1]:
         first = numpy.full((*values.shape[:-1], 1), start, dtype=values.dtype)
         result = numpy.concatenate([first, result[..., :-1]], axis=-1)
