@@ -46,7 +46,7 @@ def _branches_become_loops(site: Site) -> None:
     for branch, runs in (("then_branch", condition), ("else_branch", op.Not(condition))):
 
         def build(inner: Operators, number: str, going: str, *states: str, branch: str = branch) -> list[str]:
-            return [inner.Identity(going), *inner.inline(branch, keep_names=True)]
+            return [going, *inner.inline(branch, keep_names=True)]
 
         body = site.op.subgraph(build, takes=takes)
         results = op.Loop(op.Cast(runs, to="int64"), endless(site), *values, body=body, outputs=len(values))
@@ -63,7 +63,7 @@ def add_a_dummy_loop_state(site: Site) -> None:
 
     def build(op: Operators, number: str, going: str, state: str) -> list[str]:
         condition, *elements = op.inline("body", number, going, keep_names=True)
-        return [condition, op.Identity(state), *elements]
+        return [condition, state, *elements]
 
     body = site.op.subgraph(build, takes=[*subgraph_input_types(site, "body"), ("bool", [])])
     trip_count, condition = site.input(0), site.input(1)

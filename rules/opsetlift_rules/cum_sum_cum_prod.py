@@ -75,11 +75,11 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
 
     def inclusive(inner: Operators, total: str, element: str) -> list[str]:
         total = getattr(inner, _COMBINE[operator])(total, element)
-        return [total, inner.Identity(total)]
+        return [total, total]
 
     def exclusive(inner: Operators, total: str, previous: str, element: str) -> list[str]:
         total = getattr(inner, _COMBINE[operator])(total, element)
-        return [total, inner.Identity(total), inner.Identity(previous)]
+        return [total, total, previous]
 
     takes: list[tuple[str, Dims]] = [(compute_dtype, [dims[other] for other in others])] * (3 if is_exclusive else 2)
     directions = [1] if is_reverse else None

@@ -74,7 +74,7 @@ def _kept(site: Site, positions: Positions, condition: str) -> str:
     def body(inner: Operators, number: str, going: str, left: str) -> list[str]:
         first = inner.ArgMax(left, axis=0, keepdims=0)
         others = inner.Cast(inner.Not(inner.Equal(places, first)), to="float")
-        return [inner.Identity(going), inner.Mul(left, others), inner.Identity(first)]
+        return [going, inner.Mul(left, others), inner.Identity(first)]
 
     known_size = None if isinstance(size, str) else int(size)
     graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("float", [known_size])])

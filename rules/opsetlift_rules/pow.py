@@ -87,7 +87,7 @@ def _loop(site: Site, base: str) -> str:
         half = inner.Div(rest, two)
         bit = inner.Cast(inner.Sub(rest, inner.Mul(half, two)), to=base)
         factor = inner.Add(inner.Mul(bit, inner.Sub(square, one)), one)
-        return [inner.Identity(going), inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
+        return [going, inner.Mul(power, factor), inner.Mul(square, square), inner.Identity(half)]
 
     for state in states:
         site.rank(state, because="the exponent is computed at run time, so a Loop computes the power")

@@ -66,7 +66,7 @@ def _up_to(site: Site, op: Operators, count: str) -> str:
         return str(op.Squeeze(op.NonZero(ones), site.constant([0], "int64")))
 
     def body(inner: Operators, number: str, going: str, state: str) -> list[str]:
-        return [inner.Identity(going), inner.Identity(state), inner.Identity(number)]
+        return [going, state, number]
 
     # Below 13 a Loop needs at least one state.
     graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("int64", [])])

@@ -63,7 +63,7 @@ def by_loop(site: Site, op: Operators, states: Sequence[str], streams: Sequence[
     def iteration(inner: Operators, number: str, going: str, *states: str) -> list[str]:
         places = [inner.Sub(last, number) if reverse else number for reverse in backward]
         elements = [_element(inner, stream, place) for stream, place in zip(streams, places, strict=True)]
-        return [inner.Identity(going), *inner.inline("body", *states, *elements, keep_names=True)]
+        return [going, *inner.inline("body", *states, *elements, keep_names=True)]
 
     types = subgraph_input_types(site, "body")[: len(states)]
     loop = site.op_at(opsets.AXES_AS_INPUTS).subgraph(iteration, takes=[("int64", []), ("bool", []), *types])
@@ -116,7 +116,7 @@ def replace_with_loops(site: Site) -> None:
         taken = [_element(op, name, number) for name in (*states, *streams)]
         length = _element(op, lengths, number) if lengths else ""
         results = _entry(site, op, by_loop, taken[: len(states)], taken[len(states) :], length)
-        return [op.Identity(going), *results]
+        return [going, *results]
 
     body = site.op_at(opsets.AXES_AS_INPUTS).subgraph(entry, takes=[("int64", []), ("bool", [])])
     op = site.op_at(opsets.AXES_AS_INPUTS)

@@ -115,7 +115,7 @@ def _combine_one_by_one(site: Site, operator: str) -> None:
         combined = getattr(inner, operator)(row, inner.Gather(writing.updates, this))
         combined = combined if compute_dtype == dtype else inner.Cast(combined, to=compute_dtype)
         tuples = inner.Unsqueeze(place, site.constant([1], "int64"))
-        return [inner.Identity(going), inner.ScatterND(rows, tuples, combined)]
+        return [going, inner.ScatterND(rows, tuples, combined)]
 
     dims: Dims = [None if isinstance(size, str) else int(size) for size in writing.row_sizes(positions)]
     graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), (compute_dtype, dims)])

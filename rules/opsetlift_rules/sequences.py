@@ -101,9 +101,7 @@ def _chosen(site: Site, op: Operators, condition: str, one: str, other: str) -> 
     """One of two values, which may differ in shape."""
     if one == other:
         return one
-    then_branch, else_branch = (
-        op.subgraph(lambda inner, value=value: [inner.Identity(value)]) for value in (one, other)
-    )
+    then_branch, else_branch = (op.subgraph(lambda inner, value=value: [value]) for value in (one, other))
     result = str(op.If(condition, then_branch=then_branch, else_branch=else_branch))
     shapes = site.shape(one), site.shape(other)
     op.declare(result, site.dtype(one), _shape_of_either(*shapes))

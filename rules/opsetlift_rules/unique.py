@@ -105,7 +105,7 @@ class _Groups:
             # From the last key to the first, each sort leaves equal ones in the order of the keys behind.
             keys = inner.Gather(columns, inner.Sub(last, number), axis=0)
             by_key = self._sorted(inner, inner.Gather(keys, order))
-            return [inner.Identity(going), inner.Gather(order, by_key)]
+            return [going, inner.Gather(order, by_key)]
 
         count = None if isinstance(self._count, str) else int(self._count)
         graph = site.op_at(opsets.AXES_AS_INPUTS).subgraph(

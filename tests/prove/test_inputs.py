@@ -363,6 +363,23 @@ def test_neighbours_are_tried_where_every_bit_counts() -> None:
     assert any(len({int(one) for one in case.values["x"]}) > 1 for case in taken)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_all_inputs_are_near_the_largest_number_at_once(seed: int) -> None:
+    """Sums of many products need the most digits there: 400 products of bytes do not fit into a float."""
+    taken = run(*(Input(name, tensor("uint8", [5])) for name in "xy"), seed=seed).taken
+    bytes_taken = [numpy.concatenate([case.values["x"], case.values["y"]]) for case in taken]
+    assert any(one.min() >= 253 and len(set(one.tolist())) > 1 for one in bytes_taken)
+
+
+def test_each_of_three_inputs_of_unknown_rank_alone_decides_on_the_size() -> None:
+    taken = run(*(Input(name, tensor("float", None)) for name in "cxz")).taken
+    for name in "cxz":
+        assert any(
+            case.values[name].size > 1 == max(one.size for other, one in case.values.items() if other != name)
+            for case in taken
+        )
+
+
 def test_sites_that_round_meet_tensors_of_tiny_numbers_alone() -> None:
     found = run(Input("x", tensor("float", [3, 4])), rounding=True)
     largest = [float(numpy.abs(case.values["x"]).max()) for case in found.taken]

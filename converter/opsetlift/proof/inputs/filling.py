@@ -31,6 +31,9 @@ NEIGHBOURS = "neighbours"
 """Numbers next to one another, which only exact arithmetic tells apart: in a detour through a narrower dtype they are
 the same."""
 
+LARGEST_NEIGHBOURS, SMALLEST_NEIGHBOURS = "next to the largest", "next to the smallest"
+"""The same at the limits of integers, as sums of many need the most digits there."""
+
 ASCENDING_ROWS = "ascending rows"
 """Rows of ascending positive numbers of all magnitudes: boxes that end after they begin, by little or by much."""
 
@@ -95,6 +98,8 @@ _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 _WORDS = {
     SPECIAL: "special values",
     NEIGHBOURS: "numbers next to one another",
+    LARGEST_NEIGHBOURS: "numbers next to the largest",
+    SMALLEST_NEIGHBOURS: "numbers next to the smallest",
     "random": "random numbers",
     "ties": "few distinct values",
     "sprinkled": "special values among small integers",
@@ -227,7 +232,7 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return numpy.ones(shape)
         case "alike rows":
             return _alike_rows(shape, rng)
-        case "neighbours":
+        case "neighbours" | "next to the largest" | "next to the smallest":
             number = 1.0 if rng.random() < 0.5 else rng.uniform(-4, 4)
             return number * (1 + _NEAR[rng.integers(len(_NEAR), size=shape)] * float(float_limits(dtype).eps))
     return numpy.arange(1, 1 + math.prod(shape))
@@ -264,11 +269,12 @@ def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.r
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
         case "ones":
             return numpy.full(shape, min(1, high))
-        case "neighbours":
+        case "neighbours" | "next to the largest" | "next to the smallest":
             # Often the same number, so that several inputs are beside one another.
             number = high if rng.random() < 0.5 else 2 ** int(rng.integers(high.bit_length()))
             if low and rng.random() < 0.25:
                 number = -number
+            number = {"next to the largest": high, "next to the smallest": low}.get(strategy, number)
             wide = numpy.uint64 if high >= 2**63 else numpy.int64
             near = numpy.array([min(max(number + int(one), low), high) for one in _NEAR], wide)
             return near[rng.integers(len(near), size=shape)]

@@ -40,9 +40,11 @@ from opsetlift.proof.inputs.filling import (
     BROAD,
     CONTROLLING,
     GENTLE,
+    LARGEST_NEIGHBOURS,
     NEIGHBOURS,
     NOT_FINITE,
     ROUNDING,
+    SMALLEST_NEIGHBOURS,
     SPECIAL,
     ValuePool,
     draw,
@@ -140,6 +142,9 @@ TURNS_NOT_FINITE = 16
 
 TURNS_OF_OWN_NUMBERS = 8
 """How many tensors are drawn from the numbers of the site alone."""
+
+_AT_LIMITS = (LARGEST_NEIGHBOURS, SMALLEST_NEIGHBOURS, LARGEST_NEIGHBOURS)
+"""What the first of the next turns hold."""
 
 _TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
@@ -317,13 +322,14 @@ class InputGenerator:
         if not names or self._builder.rounding:
             return
         rng = self._builder.rng
-        for _ in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
+        for turn in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
             _, case = self._any_kept()
+            strategy = _AT_LIMITS[turn] if turn < len(_AT_LIMITS) else NEIGHBOURS
             drawn = {
-                name: draw(NEIGHBOURS, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
+                name: draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
                 for name in names
             }
-            attempt(Case.of(case.layout, in_words(NEIGHBOURS), {**case.values, **drawn}))
+            attempt(Case.of(case.layout, in_words(strategy), {**case.values, **drawn}))
 
     def _try_own_numbers(self, attempt: Attempt) -> None:
         """Accepted cases with nothing but numbers of the site in an input, in any order: it may look for a sequence."""

@@ -197,8 +197,12 @@ class Layouts:
         yield from self._bearable("larger sizes", ranks, larger)
         yield from self._bearable("every open size 5", ranks, dict.fromkeys(symbols, 5))
         if any(symbol.startswith(_UNKNOWN) for symbol in symbols) and len(self._dims) > 1:
-            for name in list(self._dims)[:2]:
-                yield self._broadcasting(base, name)
+            names = list(self._dims)
+            for name in names[:2]:
+                yield self._broadcasting(base, [name])
+            for name in names[:MOST_TOLD] if len(names) > 2 else ():
+                # The size of a result may be that of any one input.
+                yield self._broadcasting(base, [other for other in names if other != name])
             yield from self._unlike(base)
 
     def with_one_size(self, base: Layout, size: int) -> Iterator[Layout]:
@@ -274,15 +278,17 @@ class Layouts:
                     label = f"size {shape[axis]} for axis {axis} of {name}"
                     yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
 
-    def _broadcasting(self, base: Layout, name: str) -> Layout:
-        tokens = self._tokens(name, base.ranks)
-        shape = tuple(
-            1 if isinstance(token, str) and token.startswith(_UNKNOWN) else size
-            for token, size in zip(tokens, base.shapes[name], strict=True)
-        )
-        if self._dims[name] is None:
-            shape = shape[1:]
-        return Layout("one shape broadcast", base.ranks, base.sizes, {**base.shapes, name: shape})
+    def _broadcasting(self, base: Layout, names: Sequence[str]) -> Layout:
+        shapes = dict(base.shapes)
+        for name in names:
+            tokens = self._tokens(name, base.ranks)
+            shape = tuple(
+                1 if isinstance(token, str) and token.startswith(_UNKNOWN) else size
+                for token, size in zip(tokens, base.shapes[name], strict=True)
+            )
+            shapes[name] = shape[1:] if self._dims[name] is None else shape
+        label = "one shape broadcast" if len(names) == 1 else "all shapes but one broadcast"
+        return Layout(label, base.ranks, base.sizes, shapes)
 
     def _tokens(self, name: str, ranks: Mapping[str, int]) -> list[int | str]:
         dims = self._dims[name]

@@ -69,7 +69,7 @@ class Operators(ABC):
 
         Args:
             build: Called as `build(op, *inputs)` with the names of the inputs: emits the nodes and returns the names of
-                the outputs. Each output must be computed in the subgraph; an outer value goes through Identity.
+                the outputs, which may be inputs, outer values or the same: these go through Identity.
             takes: For each input its type, or its dtype and shape.
         """
 

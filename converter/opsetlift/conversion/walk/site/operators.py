@@ -77,9 +77,13 @@ class Emitter(Operators):
         content = inlined(site.attribute(attribute), inputs, site.scope.fresh_name, keep_names=keep_names)
         site.scope.register_inlined(site.node, attribute, content, self._emitted, as_nodes=keep_names)
         self._emitted.extend((node, AT_TARGET) for node in content.nodes)
-        computed = {name for node in content.nodes for name in node.output}
+        return self._as_outputs(content.outputs, content.nodes)
+
+    def _as_outputs(self, names: Iterable[str], nodes: Iterable[NodeProto]) -> list[str]:
+        """The values, each computed by a node of its own: Identity where that is not so."""
+        computed = {name for node in nodes for name in node.output}
         results: list[str] = []
-        for name in content.outputs:
+        for name in names:
             is_own = name in computed and name not in results
             results.append(name if is_own else self.Identity(name))
         return results
@@ -94,7 +98,9 @@ class Emitter(Operators):
         site, emitted = self._site, Emitted()
         types = [one if isinstance(one, TypeProto) else tensor_type_proto(*one) for one in takes]
         inputs = [site.scope.subgraph_input(one) for one in types]
-        outputs = build(Emitter(site, self._opset, self._domain, emitted), *(info.name for info in inputs))
+        emitter = Emitter(site, self._opset, self._domain, emitted)
+        results = build(emitter, *(info.name for info in inputs))
+        outputs = emitter._as_outputs(results, [node for node, _ in emitted])
         return site.scope.finish_subgraph(site.node, site.transition, emitted, inputs, outputs)
 
     def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
