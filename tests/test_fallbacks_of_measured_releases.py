@@ -288,8 +288,37 @@ class TestNormalizationsInArithmetic:
         self._assert_changed(self._TEXT, ["Mul"], by="1.2", kept_by="1.4")
 
     def test_negate_the_base_of_another_power_twice(self) -> None:
-        text = self._TEXT.replace("two = {2}", "two = {4}")
-        self._assert_changed(text, ["Neg", "Neg"], by="1.2", kept_by="1.4")
+        found = converted(self._TEXT.replace("two = {2}", "two = {4}"), "onnxruntime==1.2", opset=11)
+        assert operators(found)[2:5] == ["Neg", "Neg", "Pow"]
+
+    @pytest.mark.quick_share(2)
+    @pytest.mark.parametrize("release", ["1.4", "1.12", "1.32"])
+    @pytest.mark.parametrize("exponent", ["float two = {4}", "float[4] two = {2, 2, 2, 3}"])
+    def test_negate_other_powers_twice_where_merging_takes_any_exponent_for_2(
+        self, release: str, exponent: str
+    ) -> None:
+        found = converted(self._TEXT.replace("float two = {2}", exponent), f"onnxruntime=={release}", opset=11)
+        assert operators(found)[2:6] == ["Pow", "Neg", "Neg", "ReduceMean"]
+        without_mean = self._TEXT.replace("centered = Sub (x, mean)", "centered = Identity (x)")
+        found = converted(without_mean.replace("float two = {2}", exponent), f"onnxruntime=={release}", opset=11)
+        assert operators(found).count("Neg") == 2
+
+    @pytest.mark.quick_share(2)
+    @pytest.mark.parametrize("release", ["1.4", "1.32"])
+    def test_add_a_negative_to_the_mean_where_merging_subtracts_it(self, release: str) -> None:
+        text = self._TEXT.replace("Sub (x, mean)", "Sub (mean, x)")
+        assert operators(converted(text, f"onnxruntime=={release}", opset=11))[:3] == ["ReduceMean", "Neg", "Add"]
+        assert operators(converted(self._TEXT, f"onnxruntime=={release}", opset=11))[1] == "Sub"
+
+    @pytest.mark.quick_share(2)
+    @pytest.mark.parametrize(
+        "numbers", ["float[4] epsilon = {0.01, 1, 2, 3}", "float[2,1,1] epsilon = {0.5, 2}", "float[1,5,1] epsilon"]
+    )
+    def test_subtract_the_negatives_of_several_epsilons(self, numbers: str) -> None:
+        numbers += "" if "=" in numbers else " = {1, 2, 3, 4, 5}"
+        text = self._TEXT.replace("float epsilon = {0.01}", numbers)
+        self._assert_changed(text, ["Sub"], by="1.31", kept_by="1.32")
+        assert operators(converted(text, "onnxruntime==1.4", opset=11)).count("Sub") == 2
 
     def test_of_doubles_have_a_product_where_merging_drops_epsilon(self) -> None:
         self._assert_changed(self._TEXT.replace("float", "double"), ["Mul"], by="1.29", kept_by="1.32")
@@ -320,6 +349,67 @@ class TestNormalizationsInArithmetic:
     def _dimensions_of_scale(self, found: onnx.ModelProto) -> list[int]:
         product = next(node for node in found.graph.node if node.output[0] == "scaled")
         return next(list(one.dims) for one in found.graph.initializer if one.name == product.input[1])
+
+
+class TestGelusInArithmetic:
+    """onnxruntime merges them into one node, and removes those that compute their parts."""
+
+    _TANH = """
+        g (float[2,4] x) => (float[2,4] y, float[2,4] other)
+            <float half = {0.5}, float three = {3}, float c = {0.044715}, float root = {0.79788456}, float one = {1}> {
+            cube = Pow (x, three)
+            weighted = Mul (cube, c)
+            sum = Add (x, weighted)
+            scaled = Mul (sum, root)
+            tanh = Tanh (scaled)
+            shifted = Add (tanh, one)
+            halved = Mul (x, half)
+            product = Mul (halved, shifted)
+            y = Abs (product)
+            other = Neg (halved)
+        }
+    """
+    _ERF = """
+        g (float[2,4] x) => (float[2,4] y, float[2,4] e)
+            <float half = {0.5}, float root = {1.4142135}, float one = {1}> {
+            quotient = Div (x, root)
+            e = Erf (quotient)
+            shifted = Add (e, one)
+            halved = Mul (x, half)
+            y = Mul (halved, shifted)
+        }
+    """
+
+    @pytest.mark.quick_share(2)
+    @pytest.mark.parametrize("release", ["1.3", "1.12", "1.32"])
+    def test_with_tanh_multiply_negatives_where_others_read_the_half(self, release: str) -> None:
+        added = ["Neg", "Neg", "Mul", "Abs", "Neg"]
+        assert operators(converted(self._TANH, f"onnxruntime=={release}", opset=11))[-5:] == added
+        unread = self._TANH.replace("Neg (halved)", "Neg (x)")
+        assert operators(converted(unread, f"onnxruntime=={release}", opset=11)).count("Neg") == 1
+
+    def test_with_tanh_stay_where_nothing_is_merged(self) -> None:
+        assert operators(converted(self._TANH, "onnxruntime==1.2", opset=11)).count("Neg") == 1
+
+    @pytest.mark.quick_share(2)
+    @pytest.mark.parametrize("part", ["quotient", "e", "shifted", "halved"])
+    def test_with_erf_multiply_negatives_where_a_part_is_an_output(self, part: str) -> None:
+        text = self._ERF.replace("float[2,4] e)", f"float[2,4] {part})")
+        assert operators(converted(text, "onnxruntime==1.3", opset=11))[-3:] == ["Neg", "Neg", "Mul"]
+        assert "Neg" not in operators(converted(text, "onnxruntime==1.4", opset=11))
+        otherwise = text.replace("Mul (x, half)", "Mul (x, shifted)").replace("(halved, shifted)", "(halved, half)")
+        changed = operators(converted(otherwise, "onnxruntime==1.3", opset=11))
+        assert changed[-1] == "Div" if part == "halved" else changed[3:5] == ["Neg", "Neg"]
+
+    def test_with_erf_stay_where_no_part_is_an_output(self) -> None:
+        text = self._ERF.replace(", float[2,4] e)", ")")
+        assert "Neg" not in operators(converted(text, "onnxruntime==1.3", opset=11))
+
+    def test_of_two_values_multiply_negatives(self) -> None:
+        text = self._ERF.replace(", float[2,4] e)", ")").replace("Mul (x, half)", "Mul (half, two)")
+        text = text.replace("quotient =", "two = Abs (x) quotient =").replace("(halved, shifted)", "(shifted, halved)")
+        assert operators(converted(text, "onnxruntime==1.1", opset=11))[-3:] == ["Neg", "Neg", "Mul"]
+        assert "Neg" not in operators(converted(text, "onnxruntime==1.2", opset=11))
 
 
 class TestLayerNormalizations:

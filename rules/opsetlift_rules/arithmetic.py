@@ -108,8 +108,9 @@ _TEXT_13_14 = "14 adds types; the rest of the text is unchanged"
 def write_constants_otherwise_or_widen(site: Site) -> None:
     """Write a constant operand or a vector second, or repeat it, where the runtime fails on the form; else widen.
 
-    A constant minus a value is the value's negative plus the constant, the same number; a sum of two computed floats is
-    a difference with a negative, which no optimiser takes for the bias of the node before.
+    A constant minus a value is the value's negative plus the constant, the same number; a sum of floats is a
+    difference with a negative, which no optimiser takes for the bias of the node before, and a difference such a sum,
+    which none takes for that from a mean.
     """
     operator = site.node.op_type
     if not site.computes(operator, T=site.dtype(0)):
@@ -119,18 +120,23 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         return
     op, (first, second) = site.op, site.inputs
     is_vector_first = len(site.shape(0) or []) == 1 < len(site.shape(1) or [])
+    is_reduced = (site.shape(0) or [])[-1:] == [1] and site.dtype(0) in FLOATING
     if operator in ("Add", "Mul") and (site.constant_value(0) is not None or is_vector_first):
         site.replace(op.emit(operator, second, first))
     elif site.constant_value(0) is not None and operator == "Sub":
         site.replace(op.Add(op.Neg(second), first))
-    elif (repeated_constant := _repeated_constant(site)) is not None:
+    elif (repeated_constant := _repeated_constant(site)) is not None and not (operator == "Add" and is_reduced):
         site.set_input(1, repeated_constant)
     elif copies_repeated_channels(site):
         return
     elif (scalar := _as_scalar(site)) is not None:
         site.set_input(1, scalar)
     elif operator == "Add" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
-        site.replace(op.Sub(first, op.Neg(second)))
+        site.replace(op.Sub(second, op.Neg(first)))
+    elif operator == "Add" and is_reduced:
+        site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
+    elif operator == "Sub" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
+        site.replace(op.Add(first, op.Neg(second)))
     else:
         widen_to_kernel(site)
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Site
+import numpy
+
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
+from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 from opsetlift_rules.helpers.windows import padded
 
@@ -62,10 +66,91 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
     return totals
 
 
-def convolve_rows_as_images(site: Site) -> None:
-    """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], for runtimes without the former."""
-    if site.rank(0, because="only a convolution with one spatial axis is rewritten") == 3:
+def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
+    """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], and others as Conv, for runtimes without them.
+
+    Conv computes the same on an input with zeros between its elements, and with the weights turned round.
+    """
+    rank = site.rank(0, because="the number of spatial axes is needed to compute ConvTranspose otherwise") - 2
+    if rank == 1:
         _add_spatial_axes(site, 1)
+        return
+    weights = site.constant_value(1)
+    if weights is None or not numpy.isfinite(weights).all():
+        site.refuse(Why.INPUT_NOT_CONSTANT, "ConvTranspose becomes Conv only where its weights are constant and finite")
+    strides, dilations = (site.attribute(name) or [1] * rank for name in ("strides", "dilations"))
+    group, extra = site.attribute("group", 1), site.attribute("output_padding") or [0] * rank
+    pads = _pads(site, strides)
+    op = site.op_at(opsets.AXES_AS_INPUTS)
+    begin, end = [], []
+    for axis, taps in enumerate(weights.shape[2:]):
+        reach = (taps - 1) * dilations[axis]
+        begin.append(reach - pads[axis])
+        end.append(reach - pads[rank + axis] + extra[axis] - (strides[axis] - 1))
+    value = _with_zeros_between(site, op, strides)
+    value = _without_ends(site, op, value, [max(0, -one) for one in begin], [max(0, -one) for one in end])
+    inputs = [value, site.constant(_turned_round(weights, group), hint="weights"), *site.inputs[2:]]
+    around = [max(0, one) for one in (*begin, *end)]
+    site.rounds()
+    site.replace(op.Conv(*inputs, group=group, kernel_shape=[*weights.shape[2:]], dilations=[*dilations], pads=around))
+
+
+def _pads(site: Site, strides: Sequence[int]) -> list[int]:
+    """What a ConvTranspose cuts off: before each spatial axis, then behind them."""
+    rank, auto_pad = len(strides), site.attribute("auto_pad", "NOTSET")
+    wanted = (site.attribute("output_shape") or [])[-rank:]
+    is_asked_for = bool(wanted)
+    if auto_pad.startswith("SAME") and not wanted:
+        wanted = [size * stride for size, stride in zip(_spatial_sizes(site), strides, strict=True)]
+    if not wanted:
+        return (site.attribute("pads") if auto_pad == "NOTSET" else None) or [0] * 2 * rank
+    totals = _total_pads(site, wanted)
+    if totals is None:
+        site.refuse(Why.SHAPE_UNKNOWN, "the pads of ConvTranspose depend on spatial sizes that cannot be inferred")
+    less = [max(0, total) // 2 for total in totals]
+    more = [total - one for total, one in zip(totals, less, strict=True)]
+    # Where nothing is left over both are equal; zeros that output_shape asks for in addition are at the end.
+    ends_with_more = (auto_pad == "SAME_UPPER") != (is_asked_for and site.opset < opsets.ODD_PADS_MOVED)
+    before = [
+        one if ends_with_more or total < 0 else other for one, other, total in zip(less, more, totals, strict=True)
+    ]
+    return [*before, *(total - one for total, one in zip(totals, before, strict=True))]
+
+
+def _spatial_sizes(site: Site) -> list[int]:
+    sizes = [size for size in (site.shape(0) or ())[2:] if isinstance(size, int) and size]
+    if len(sizes) + 2 != len(site.shape(0) or ()):
+        site.refuse(Why.SHAPE_UNKNOWN, "ConvTranspose becomes Conv only where the spatial sizes are known, and not 0")
+    return sizes
+
+
+def _with_zeros_between(site: Site, op: Operators, strides: Sequence[int]) -> str:
+    """The first input with zeros behind each element, as many as a stride skips."""
+    value, rank = site.input(0), len(strides)
+    if max(strides) == 1:
+        return value
+    sizes = _spatial_sizes(site)
+    value = op.Unsqueeze(value, site.constant([3 + 2 * axis for axis in range(rank)], "int64", "axes"))
+    behind = [zeros for stride in strides for zeros in (0, stride - 1)]
+    value = op.Pad(value, site.constant([0] * (2 * rank + 2) + [0, 0, *behind], "int64", "pads"))
+    wanted = [0, 0, *(size * stride for size, stride in zip(sizes, strides, strict=True))]
+    return str(op.Reshape(value, site.constant(wanted, "int64", "shape")))
+
+
+def _without_ends(site: Site, op: Operators, value: str, before: Sequence[int], behind: Sequence[int]) -> str:
+    if not any((*before, *behind)):
+        return value
+    ends = [-one or END for one in behind]
+    axes = range(2, 2 + len(before))
+    return str(op.Slice(value, *(site.constant([*numbers], "int64", "bounds") for numbers in (before, ends, axes))))
+
+
+def _turned_round(weights: Array, group: int) -> Array:
+    """The weights of the Conv that computes a ConvTranspose: [M, C / group, *kernel] of [C, M / group, *kernel]."""
+    channels, maps, *kernel = weights.shape
+    parts = weights.reshape(group, channels // group, maps, *kernel).swapaxes(1, 2)
+    joined = parts.reshape(group * maps, channels // group, *kernel)
+    return numpy.flip(joined, axis=tuple(range(2, joined.ndim)))
 
 
 def pad_before_or_convolve_volumes(site: Site) -> None:
@@ -107,6 +192,13 @@ _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 
 
 _SPELT_OUT = "11 states the defaults of strides and dilations, and spells out the output size that auto_pad gives"
 
+_AS_CONV = rounding(
+    convolve_rows_as_images_or_between_zeros,
+    ulps=8,
+    when="it becomes Conv",
+    because="Conv adds the same products in another order",
+)
+
 STEPS = [
     Step("Conv", 1, 11, up=unchanged, down=unchanged, because=_SPELT_OUT),
     Step("Conv", 11, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
@@ -116,5 +208,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Conv", pad_before_or_convolve_volumes),
-    Fallback("ConvTranspose", convolve_rows_as_images),
+    Fallback("ConvTranspose", _AS_CONV),
 ]

@@ -128,7 +128,10 @@ def _sorts_axes(site: Site) -> bool:
 
 def sort_axes_or_negate_twice(site: Site) -> None:
     """Write the axes in order; where they are, negate the input twice, so that no optimiser merges what computes it."""
-    if not _sorts_axes(site) and site.dtype(0) in FLOATING:
+    if _sorts_axes(site):
+        # A new node, which is negated in its turn where that was not enough.
+        site.replace(site.op.copy(*site.inputs))
+    elif site.dtype(0) in FLOATING:
         site.set_input(0, site.op.Neg(site.op.Neg(site.input(0))))
 
 

@@ -1,8 +1,12 @@
 """Conv and ConvTranspose across their versions."""
 
+import numpy
 import pytest
+from onnx.numpy_helper import to_array
 
-from testing.conversion import check_converts, check_rewrite
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
+from testing.conversion import check_converts, check_rewrite, model
 
 
 @pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])
@@ -77,3 +81,84 @@ def test_batch_and_channels_go_from_an_output_shape_of_1():
 def test_output_shapes_beyond_what_the_windows_cover_are_kept():
     check_converts(transposed(1, "strides = [2], output_shape = [9]", out=9), 11, exact=True)
     check_converts(transposed(11, "strides = [2], output_shape = [9]", out=9), 1, exact=True)
+
+
+VOLUME = (
+    '<ir_version: 4, opset_import: ["": {opset}]> g (float[{shape}] x) => (float[1, 1, D, H, W] y) '
+    "<float[1, 1, 1, 1, 2] w = {{2, 5}}, float[1] b = {{1}}> {{ y = ConvTranspose <{attributes}> (x, w, b) }}"
+)
+
+
+def volume(attributes, shape="1, 1, 1, 2, 3", opset=9):
+    return model(VOLUME.format(opset=opset, shape=shape, attributes=attributes))
+
+
+def as_volume_convolution(source):
+    result = convert(source, target="onnxruntime==0.3")
+    assert result.certificate.is_proven
+    return result.model
+
+
+def test_a_transposed_convolution_of_volumes_is_a_convolution_between_zeros_where_runtimes_lack_it():
+    found = as_volume_convolution(volume("strides = [1, 1, 2]"))
+    assert [node.op_type for node in found.graph.node] == ["Unsqueeze", "Pad", "Reshape", "Conv"]
+    unsqueeze, pad, reshape, conv = found.graph.node
+    # [1, 1, 1, 2, 3] to [1, 1, 1, 1, 2, 1, 3, 1]: a zero goes behind each element of the last axis.
+    assert list(unsqueeze.attribute[0].ints) == [3, 5, 7]
+    pads = next(list(one.ints) for one in pad.attribute if one.name == "pads")
+    assert pads == [0] * 8 + [0, 0, 0, 0, 0, 0, 0, 1]
+    constants = {one.name: to_array(one) for one in found.graph.initializer}
+    assert constants[reshape.input[1]].tolist() == [0, 0, 1, 2, 6]
+    # The weights [2, 5] are turned round. The first window begins one element before the input.
+    assert constants[conv.input[1]].reshape(-1).tolist() == [5, 2]
+    assert next(list(one.ints) for one in conv.attribute if one.name == "pads") == [0, 0, 1, 0, 0, 0]
+    values = numpy.arange(6, dtype=numpy.float32).reshape(1, 1, 1, 2, 3)
+    computed = Evaluator(found).run({"x": values})["y"]
+    assert computed.reshape(2, 6).tolist() == [[1, 1, 3, 6, 5, 11], [7, 16, 9, 21, 11, 26]]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "opset"),
+    [
+        ("pads = [0, 0, 1, 0, 0, 0]", 9),
+        ("strides = [1, 2, 3], pads = [0, 1, 2, 0, 0, 1], output_padding = [0, 1, 1]", 9),
+        ("strides = [2, 1, 1], dilations = [1, 1, 2]", 9),
+        ('strides = [1, 1, 2], auto_pad = "SAME_UPPER"', 9),
+        ('strides = [1, 1, 3], auto_pad = "SAME_LOWER"', 11),
+        ("strides = [1, 1, 2], output_shape = [1, 2, 5]", 9),
+        ("strides = [1, 1, 2], output_shape = [1, 2, 5]", 11),
+        ("strides = [1, 1, 2], output_shape = [2, 3, 9]", 11),
+    ],
+)
+def test_pads_of_transposed_convolutions_of_volumes_are_kept(attributes, opset):
+    found = as_volume_convolution(volume(attributes, opset=opset))
+    assert "ConvTranspose" not in [node.op_type for node in found.graph.node]
+
+
+def test_groups_of_transposed_convolutions_of_volumes_are_kept():
+    text = (
+        '<ir_version: 4, opset_import: ["": 9]> g (float[N, 4, 1, 2, 2] x) => (float[N, 6, 1, 2, 3] y) '
+        f"<float[4, 3, 1, 1, 2] w = {{{', '.join(str(number) for number in range(24))}}}> "
+        "{ y = ConvTranspose <group = 2> (x, w) }"
+    )
+    (conv,) = as_volume_convolution(model(text)).graph.node
+    assert conv.op_type == "Conv"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (volume("strides = [1, 1, 2]", "1, 1, 1, 2, N"), "only where the spatial sizes are known"),
+        (volume("output_shape = [1, 2, 5]", "1, 1, 1, 2, N"), "pads of ConvTranspose depend on spatial sizes"),
+        (
+            model(
+                '<ir_version: 4, opset_import: ["": 9]> g (float[1, 1, 1, 2, 3] x, float[1, 1, 1, 1, 2] w) '
+                "=> (float[1, 1, D, H, W] y) { y = ConvTranspose (x, w) }"
+            ),
+            "only where its weights are constant and finite",
+        ),
+    ],
+)
+def test_transposed_convolutions_of_volumes_without_known_sizes_or_weights_are_refused(source, reason):
+    with pytest.raises(ConversionRefused, match=reason):
+        convert(source, target="onnxruntime==0.3")

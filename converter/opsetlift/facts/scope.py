@@ -312,6 +312,10 @@ class ScopeFacts:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""
         return self.index.use_count(name) > 0
 
+    def is_shared(self, name: str) -> bool:
+        """Whether the value is read more than once there, in the original."""
+        return self.index.use_count(name) > 1
+
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""
         if self._is_known(name):

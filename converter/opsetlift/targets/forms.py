@@ -101,6 +101,8 @@ class Form:
     """Constant inputs, each with a magnitude that one of its numbers reaches."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constant inputs, each with the number that all of its elements are."""
+    has_other_powers: bool = False
+    """Whether Pow computes its first input, and the exponent is not 2."""
     other_axes: frozenset[str] = frozenset()
     """Attributes and constant inputs that list axes of the first input, and not its last one alone."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
@@ -115,6 +117,8 @@ class Form:
     """Whether its first input may have numbers other than the 0 and 1 that a Cast made of truth values before."""
     counts_its_runs: bool = False
     """Whether a node in its body other than Reshape reads the body's first input, the number of a loop's run."""
+    is_read_beside: bool = False
+    """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
 
@@ -150,6 +154,8 @@ class Form:
             and (not self.reads_graph_inputs or any(name and _is_graph_input(name, scope) for name in node.input))
             and (not self.magnitudes or self._reaches_the_magnitudes(node, definition, scope))
             and (not self.numbers or self._has_the_numbers(node, definition, scope))
+            and (not self.has_other_powers or _has_other_powers(node, scope))
+            and (not self.is_read_beside or _is_read_beside(node, self.chain, scope))
             and (not self.other_axes or self._has_other_axes(node, definition, scope))
             and (not self.single_axes or self._has_single_elements(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
@@ -160,7 +166,10 @@ class Form:
     @property
     def depth(self) -> int:
         """How many nodes before a node it may look at, one behind the other."""
-        return max(len(self.chain), _MOST_MOVES + 1 if self.has_other_numbers else 2 if self.undoes_cast else 1)
+        return max(
+            len(self.chain),
+            _MOST_MOVES + 1 if self.has_other_numbers else 2 if self.undoes_cast or self.has_other_powers else 1,
+        )
 
     @cached_property
     def _tells_of_inputs(self) -> bool:
@@ -288,6 +297,25 @@ def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) ->
     return bool(before)
 
 
+def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:
+    before = scope.producer(node.input[0])
+    if before is None or before.op_type != "Pow":
+        return False
+    exponent = scope.constant(before.input[1])
+    return exponent is None or not bool((exponent == _SQUARE).all())
+
+
+def _is_read_beside(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    before = [producer for name in node.input if name and (producer := scope.producer(name)) is not None]
+    found = [one for one in before if one.op_type == "Mul"]
+    chain = [node]
+    for operator in operators:
+        producers = [scope.producer(name) for one in chain for name in one.input if name]
+        chain = [one for one in producers if one is not None and one.op_type == operator]
+        found += chain
+    return any(scope.is_shared(one.output[0]) for one in found)
+
+
 def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     computed = [name for name in node.input if name and not scope.is_constant(name) and not _is_copy(name, scope)]
     shapes = [shape for shape in map(scope.shape, computed) if shape is None or len(shape) > _CHANNELS + 1]
@@ -305,6 +333,8 @@ _DILATIONS = "dilations"
 _MOVES = frozenset(["Cast", "Expand", "Flatten", "Gather", "Reshape", "Squeeze", "Transpose", "Unsqueeze"])
 _MOST_MOVES = 2
 """How many nodes before a Cast are looked at: a Cast, and one that moves what it gives."""
+
+_SQUARE = 2
 
 _CHANNELS = 1
 """The axis of channels."""

@@ -60,9 +60,11 @@ constants that it reads), `lengths` (of attributes and constant inputs, as { axe
 `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
 sizes that are not known), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
-number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `other_axes` (lists of axes
-that are not the last one alone), `has_other_numbers` (than the 0 and 1 that a Cast made of truth values),
-`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it);
+number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first
+input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result along the chain, or a product
+that it reads), `other_axes` (lists of axes that are not the last one alone), `has_other_numbers` (than the 0 and 1
+that a Cast made of truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the
+dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
@@ -160,6 +162,8 @@ _FORM_KEYS = {
         "reads_graph_inputs",
         "magnitudes",
         "numbers",
+        "has_other_powers",
+        "is_read_beside",
         "other_axes",
         "has_other_numbers",
     ),
@@ -403,6 +407,8 @@ class _Reader:
             reads_graph_inputs=entry.get("reads_graph_inputs", False),
             magnitudes=entry.get("magnitudes", {}),
             numbers=entry.get("numbers", {}),
+            has_other_powers=entry.get("has_other_powers", False),
+            is_read_beside=entry.get("is_read_beside", False),
             has_other_numbers=entry.get("has_other_numbers", False),
             ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),

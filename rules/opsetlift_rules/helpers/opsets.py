@@ -44,6 +44,9 @@ NON_NEGATIVE_INDICES = 10
 FLOATS_IN_EQUAL = 11
 """Equal takes floats."""
 
+ODD_PADS_MOVED = 11
+"""The odd pad that output_shape of ConvTranspose leaves is on the other side."""
+
 UNIQUE = 11
 """Unique is introduced."""
 

@@ -77,10 +77,31 @@ def _producers_key(node: NodeProto, depth: int, facts: ScopeFacts) -> Hashable:
     if not depth:
         return ()
     return tuple(
-        (facts.type_string(name), one and (one.domain, one.op_type, _producers_key(one, depth - 1, facts)))
+        (
+            facts.type_string(name),
+            one and (one.domain, one.op_type, facts.is_shared(name), _producers_key(one, depth - 1, facts)),
+            _small_constant(name, one, facts),
+        )
         for name in node.input
         for one in [facts.producer(name) if name else None]
     )
+
+
+def _small_constant(name: str, producer: NodeProto | None, facts: ScopeFacts) -> Hashable:
+    """What tells small constants apart: an exponent, for example. None for all else."""
+    if producer is not None:
+        if producer.input or sum(map(_size, producer.attribute)) > _LARGEST_ATTRIBUTE:
+            return None
+        return tuple(attribute.SerializeToString() for attribute in producer.attribute)
+    shape = facts.shape(name) if name and facts.is_initializer(name) else None
+    if shape is None or math.prod(size if isinstance(size, int) else _MANY for size in shape) >= _MANY:
+        return None
+    value = facts.constant(name)
+    return None if value is None or value.dtype == object else value.tobytes()
+
+
+_MANY = 16
+"""Elements, from which on a constant before a node is not looked at."""
 
 
 def _size(message: object) -> int:
