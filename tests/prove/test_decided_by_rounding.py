@@ -56,3 +56,45 @@ def test_a_difference_that_the_last_places_of_inputs_make_as_well_is_no_evidence
 def test_a_difference_that_they_do_not_make_refutes_the_result() -> None:
     assert "ULP" in tried_in_an_exponential(2, 1.0001).counterexample
     assert tried_in_an_exponential(2).cases == 1
+
+
+LARGEST = float(numpy.finfo(numpy.float32).max)
+
+
+def tried_near_the_largest_number(original: str, result: str, *values: float) -> Trial:
+    size = len(values)
+    constants = "<float two = {2.0}, float bound = {1e38}, float zero = {0}, float less = {0.9999998}>"
+    sides = [
+        model(f"g (float[{size}] x) => (float[{size}] y) {constants} {{ {text} }}", 13) for text in (original, result)
+    ]
+    case = Case("these", {"x": numpy.array(values, numpy.float32)})
+    return try_sides(Sides(sides[0], sides[1], [("y", "y")], ulps=4), lambda: [case])
+
+
+@pytest.mark.parametrize(
+    ("original", "result", "value"),
+    [
+        ("y = Identity (x)", "y = Mul (x, zero)", LARGEST),
+        ("y = Identity (x)", "y = Mul (x, two)", LARGEST),
+        ("y = Identity (x)", "y = Min (x, bound)", LARGEST),
+        ("y = Mul (x, two)", "y = Min (x, bound)", LARGEST / 2),
+        ("y = Mul (x, two)", "a = Mul (x, two) y = Neg (a)", LARGEST / 2),
+        ("y = Mul (x, two)", "a = Mul (x, two) y = Neg (a)", LARGEST),
+        ("y = Mul (x, two)", "y = Identity (x)", LARGEST),
+        ("y = Exp (x)", "a = Exp (x) y = Min (a, bound)", 88.7229),
+        ("y = Exp (x)", "a = Exp (x) y = Min (a, bound)", 88.7228),
+        ("y = Identity (x)", "y = Identity (zero)", LARGEST),
+    ],
+)
+def test_another_number_where_the_original_is_about_to_overflow_refutes_the_result(
+    original: str, result: str, value: float
+) -> None:
+    assert tried_near_the_largest_number(original, result, value, value).counterexample
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_overflow_on_one_side_alone_is_no_evidence_where_the_last_places_decide_on_it(sign: int) -> None:
+    just_too_large = sign * float(numpy.nextafter(numpy.float32(LARGEST / 2), numpy.float32(numpy.inf)))
+    trial = tried_near_the_largest_number("y = Mul (x, two)", "a = Mul (x, less) y = Mul (a, two)", just_too_large)
+    assert not trial.counterexample
+    assert not trial.cases

@@ -225,8 +225,9 @@ class _Runner:
         """Whether the original itself, its inputs nudged, differs as the sides do.
 
         That is so where one side has NaN and the other an infinity: a difference that cancels to 0 in one order of
-        operations, and nearly so in another, may meet an infinity. And where both are finite, and the last places of
-        the inputs change the original by more than the sides differ, as the exponential of a large product does.
+        operations, and nearly so in another, may meet an infinity. And where the last places of the inputs change the
+        original by more than the sides differ, as the exponential of a large product does. An infinity counts as the
+        largest number there, and only where the last places decide between the two.
         """
         expected = self._original.run(case.values)[name]
         if not isinstance(expected, numpy.ndarray) or not isinstance(actual, numpy.ndarray):
@@ -235,11 +236,15 @@ class _Runner:
             return False
         before, after = (numpy.asarray(one, numpy.float64) for one in (expected, actual))
         apart = (numpy.isnan(before) & numpy.isinf(after)) | (numpy.isinf(before) & numpy.isnan(after))
+        near = numpy.zeros_like(apart)
+        largest = float(_limits(expected.dtype).max)
         with numpy.errstate(all="ignore"):
-            difference = numpy.abs(after - before)
-            nudged = self._nudged_results(case, name, _nudged_last_places)
-            moved = [numpy.abs(one - before) for one in nudged if one.shape == before.shape]
-            near = difference <= numpy.max([numpy.zeros_like(before), *moved], axis=0)
+            difference = _distance(before, after, largest)
+            overflow_differs = numpy.isinf(before) != numpy.isinf(after)
+            for one in self._nudged_results(case, name, _nudged_last_places):
+                if one.shape == before.shape:
+                    explains_overflow = numpy.isinf(one) == numpy.isinf(after)
+                    near |= (difference <= _distance(before, one, largest)) & (~overflow_differs | explains_overflow)
         if not self._verdict(expected, numpy.where(apart | near, expected, actual)).equal:
             return False
         changes = numpy.zeros_like(apart)
@@ -357,8 +362,17 @@ def _nudged(value: Any, rng: numpy.random.Generator, by: float = _NUDGE) -> Any:
 def _nudged_last_places(value: Any, rng: numpy.random.Generator) -> Any:
     if not isinstance(value, numpy.ndarray) or not is_floating(value.dtype):
         return value
-    limits = ml_dtypes.finfo(value.dtype)  # type: ignore[no-untyped-call]
-    return _nudged(value, rng, _LAST_PLACES * float(limits.eps))
+    nudged = _nudged(value, rng, _LAST_PLACES * float(_limits(value.dtype).eps))
+    # What is no number any more says nothing of what the original does with numbers.
+    return numpy.where(numpy.isfinite(value) & ~numpy.isfinite(nudged), value, nudged)
+
+
+def _distance(first: Array, second: Array, largest: float) -> Array:
+    return numpy.asarray(numpy.abs(numpy.clip(first, -largest, largest) - numpy.clip(second, -largest, largest)))
+
+
+def _limits(dtype: Any) -> Any:
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def _contradicts(value: Any, dims: Dims | None) -> bool:
