@@ -14,7 +14,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.walk import WalkState, kinds_of_nodes
 from opsetlift.facts import ModelFacts
@@ -24,6 +24,11 @@ from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.support.refusal import Refusal
+
+
+def called(node: NodeProto) -> str:
+    """What refusals call a node."""
+    return node.name or next(iter(filter(None, node.output)), node.op_type)
 
 
 class PartUndecided(Exception):
@@ -55,7 +60,7 @@ class Reduced:
         """
         found: set[int] = set()
         for refusal in refusals:
-            named = self._by_name.get(refusal.node, ()) if refusal.path == GRAPH_PATH else ()
+            named = self._by_name.get(refusal.origin or refusal.node, ()) if refusal.path == GRAPH_PATH else ()
             if len(named) != 1:
                 return None
             found.update(named)
@@ -69,8 +74,7 @@ class Reduced:
     def _by_name(self) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = {}
         for position, node in enumerate(self.model.graph.node):
-            name = node.name or next(iter(filter(None, node.output)), node.op_type)
-            found.setdefault(name, []).append(position)
+            found.setdefault(called(node), []).append(position)
         return found
 
 

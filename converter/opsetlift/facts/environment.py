@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
@@ -111,6 +111,10 @@ class ModelEnvironment(Protocol):
 
     def note_large_constant(self) -> None:
         """Take note that the value of a constant was given by which nodes are not told apart, as it is too large."""
+
+    @property
+    def numbered_origins(self) -> dict[Hashable, int]:
+        """Numbers for what computes values, by all that tells them apart."""
 
     @property
     def like_nodes(self) -> LikeNodes:

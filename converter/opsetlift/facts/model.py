@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
@@ -37,6 +37,7 @@ class ModelTables:
         large_constants_asked: How often the value of a constant was given that has more than LARGEST_COMPARED elements.
         nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
+        numbered_origins: Numbers for what computes values, by all that tells them apart.
     """
 
     index: ModelIndex
@@ -46,6 +47,7 @@ class ModelTables:
     possible_types: tuple[frozenset[str] | None, ...] = ()
     large_constants_asked: int = 0
     nodes_with_large_constants: set[int] = field(default_factory=set)
+    numbered_origins: dict[Hashable, int] = field(default_factory=dict)
 
 
 class ModelFacts:
@@ -162,6 +164,11 @@ class ModelFacts:
     def large_constants_asked(self) -> int:
         """How often the value of a constant was given by which nodes are not told apart, as it is too large."""
         return self.tables.large_constants_asked
+
+    @property
+    def numbered_origins(self) -> dict[Hashable, int]:
+        """Numbers for what computes values, by all that tells them apart."""
+        return self.tables.numbered_origins
 
     def note_large_constant(self) -> None:
         """Take note that the value of one was given."""

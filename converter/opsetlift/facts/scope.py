@@ -114,6 +114,8 @@ class ScopeFacts:
         self._omissible: frozenset[str] | None = None
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
         self._producers: dict[str, NodeProto] = {}
+        self.origins: dict[str, dict[int, Hashable]] = {}
+        """What computes each value, as far back as by a number of nodes; forgotten where another node computes it."""
         self._added_types: dict[str, TypeProto] = {}
         self._emitted_types: dict[str, TypeProto | None] = {}
         self._emitted_constants: dict[str, Array | None] = {}
@@ -306,7 +308,10 @@ class ScopeFacts:
 
     def note_producers(self, nodes: Iterable[NodeProto]) -> None:
         """Take note of nodes that compute values in place of those that did."""
-        self._producers.update((name, node) for node in nodes for name in node.output if name)
+        for node in nodes:
+            for name in filter(None, node.output):
+                self._producers[name] = node
+                self.origins.pop(name, None)
 
     def reads(self, name: str) -> bool:
         """Whether a node of this scope, a subgraph in it or its outputs read the value."""

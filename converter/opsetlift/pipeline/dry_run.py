@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NoReturn
 
 from onnx import ModelProto
 
-from opsetlift.conversion.distinct import PartUndecided, Reduced
+from opsetlift.conversion.distinct import PartUndecided, Reduced, called
 from opsetlift.conversion.ir_fitting import IRFitting
 from opsetlift.conversion.objections import objections, what_objections_depend_on
 from opsetlift.conversion.walked import Asked, DryRuns, Walked, walked_copy
 from opsetlift.facts import ModelFacts
 from opsetlift.model.ir_version import FIRST_WITH_OVERRIDES, natural_ir_version, needed_by_content
 from opsetlift.model.names import Names
-from opsetlift.model.scopes import imported_opsets
+from opsetlift.model.scopes import GRAPH_PATH, imported_opsets
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
@@ -125,6 +126,8 @@ class DryRun:
         self._shared = DryRuns(source, base_dir, facts, names)
         self.searches = True
         """Whether other opsets are tried where a runtime refuses these."""
+        self.smaller: DryRun | None = None
+        """Dry runs of a smaller part: what it refuses, this one does."""
         self._part = part
         self._names = names
         self._opsets: Mapping[str, int] = {}
@@ -143,6 +146,21 @@ class DryRun:
         if self._part is not None and self._part.positions_refused(of_nodes) is None:
             raise PartUndecided
         raise ConversionRefused(refusals)
+
+    def _with_origins(self, refusals: Sequence[Refusal], walked: Walked) -> Sequence[Refusal]:
+        """Say of nodes that rules wrote which node of the part they stand for."""
+        if self._part is None:
+            return refusals
+        sites = walked.trace.scope(GRAPH_PATH).sites
+        before, after = self._source.graph.node, walked.model.graph.node
+        given = set(map(called, before))
+        origins = {
+            called(node): called(before[site.index])
+            for site in sites
+            for node in after[site.start : site.stop]
+            if called(node) not in given
+        }
+        return [replace(one, origin=origins.get(one.node, "")) for one in refusals]
 
     def walked(self, opsets: Mapping[str, int], book: RuleBook, runtime: Target | None, *, exact: bool) -> Walked:
         """The model at `opsets`, without weights, as `runtime` takes it. Raises ConversionRefused."""
@@ -229,7 +247,7 @@ class DryRun:
         if runtime is not None:
             refusals = (*refusals, *result.objections(runtime))
         if refusals:
-            self._refuse(refusals)
+            self._refuse(self._with_origins(refusals, walked))
         return needed if runtime is None or ir is not None else runtime.ir_version_for(needed)
 
 

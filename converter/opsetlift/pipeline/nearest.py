@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
+from opsetlift.conversion.distinct import PartUndecided
 from opsetlift.conversion.opset_search import nearest_opsets
 from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import imported_opsets
@@ -80,6 +81,8 @@ class _Search:
 
     def _works(self, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
         """Whether a dry run is refused nowhere."""
+        if self._dry.smaller is not None and self._is_refused_in(self._dry.smaller, opsets, ir, runtime):
+            return False
         try:
             self._dry.search.walked(opsets, self._book, runtime, exact=self._options.exact)
             if ir is not None or runtime is not None:
@@ -89,6 +92,16 @@ class _Search:
         except (ConversionRefused, InternalError):
             return False
         return True
+
+    def _is_refused_in(self, part: DryRun, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
+        """Whether nodes of a smaller part, which stand for others, are refused; False where it does not tell."""
+        try:
+            part.ir_version(part.walked(opsets, self._book, runtime, exact=self._options.exact), ir, runtime)
+        except (ConversionRefused, InternalError):
+            return True
+        except PartUndecided:
+            return False
+        return False
 
     def _nearest_ir_version(self, opsets: Mapping[str, int], asked: int) -> Nearest | None:
         """Between the one that was asked for and the one that the model needs at its opsets, which always works."""

@@ -216,6 +216,10 @@ class _Trials:
         return Names(self._job.model, self._facts.tables.index)
 
     @cached_property
+    def _smallest(self) -> Reduced | None:
+        return self._kinds.reduced() if self._kinds is not None else None
+
+    @cached_property
     def _kinds(self) -> Kinds | None:
         book = self._job.options.rule_book
         is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
@@ -224,7 +228,8 @@ class _Trials:
     def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
         """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
         while self._kinds is not None:
-            part = self._part = self._part or self._kinds.reduced(self._in_full)
+            part = self._part = self._part or (self._kinds.reduced(self._in_full) if self._in_full else self._smallest)
+            assert part is not None
             if only_counts not in self._part_jobs:
                 self._part_jobs[only_counts] = self._job_of(part, only_counts=only_counts)
             try:
@@ -246,6 +251,9 @@ class _Trials:
         names = self._names.renewed()
         dry = DryRun(part.model, self._job.base_dir, part.facts, part=part, names=names, only_counts=only_counts)
         dry.searches = searches
+        if part is not self._smallest and self._smallest is not None:
+            smallest, names = self._smallest, self._names.renewed()
+            dry.smaller = DryRun(smallest.model, self._job.base_dir, smallest.facts, part=smallest, names=names)
         return replace(self._job, model=part.model, facts=part.facts, dry=dry)
 
     def _with_all_places(self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target) -> Answer:

@@ -45,6 +45,8 @@ class Refusal:
     """The transition that could not be applied, "ReduceMin 18→13"; empty for refusals of the whole model."""
     possible_at: tuple[str, int] | None = field(default=None, compare=False)
     """A domain and the last opset of it before that transition; None where there is none."""
+    origin: str = field(default="", compare=False)
+    """What the node is called in whose place `node` stands, where that is no node of the original."""
 
     def __str__(self) -> str:
         where = f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
@@ -52,7 +54,7 @@ class Refusal:
 
     def as_dict(self) -> dict[str, str]:
         """For JSON."""
-        texts = {name: value for name, value in vars(self).items() if name not in ("why", "possible_at")}
+        texts = {name: value for name, value in vars(self).items() if name not in ("why", "possible_at", "origin")}
         return {"why": self.why.name, **texts}
 
 

@@ -74,17 +74,18 @@ def _key(node: NodeProto, opset: int, scope: ScopeValues, producers: Hashable = 
 
 def _producers_key(node: NodeProto, depth: int, facts: ScopeFacts) -> Hashable:
     """What computes the inputs of a node, as far back as a runtime looks."""
-    if not depth:
-        return ()
-    return tuple(
-        (
-            facts.type_string(name),
-            one and (one.domain, one.op_type, facts.is_shared(name), _producers_key(one, depth - 1, facts)),
-            _small_constant(name, one, facts),
-        )
-        for name in node.input
-        for one in [facts.producer(name) if name else None]
-    )
+    return tuple(_origin(name, depth, facts) for name in node.input) if depth else ()
+
+
+def _origin(name: str, depth: int, facts: ScopeFacts) -> Hashable:
+    """A number that other values have only where the same computes them, as far back as by `depth` nodes."""
+    found = facts.origins.setdefault(name, {})
+    if depth not in found:
+        one = facts.producer(name) if name else None
+        producer = one and (one.domain, one.op_type, facts.is_shared(name), _producers_key(one, depth - 1, facts))
+        key = (facts.type_string(name), producer, _small_constant(name, one, facts))
+        found[depth] = facts.model.numbered_origins.setdefault(key, len(facts.model.numbered_origins))
+    return found[depth]
 
 
 def _small_constant(name: str, producer: NodeProto | None, facts: ScopeFacts) -> Hashable:
