@@ -182,6 +182,8 @@ class TestFinding:
             ("onnxruntime==1.4", "onnxruntime==1.4"),
             ("ort==1.4", "onnxruntime==1.4"),
             ("ort-1.4", "onnxruntime==1.4"),
+            ("onnxruntime-web==1.17", "onnxruntime==1.17"),
+            ("onnxruntime-node-1.23", "onnxruntime==1.23"),
             ("trt==8.6", "tensorrt==8.6"),
             ("OV==2022.3", "openvino==2022.3"),
             ("cv==4.5", "opencv==4.5"),

@@ -2,16 +2,21 @@
 
     python serve.py ENGINE [FOLDER...] [-- MODEL INPUTS OUTPUTS]
 
-ENGINE is onnxruntime, openvino or opencv; FOLDERs come first on the module path. Without files it reads requests, as
-opsetlift/measuring/runner.py describes them. It runs in Python 3.6, which the oldest releases need.
+ENGINE is onnxruntime, openvino, opencv, tract, mnn or tvm; FOLDERs come first on the module path. It may also be
+onnxruntime-node, onnxruntime-web or onnxjs, which Node.js runs; the FOLDER has node_modules then. Without files it
+reads requests, as opsetlift/measuring/runner.py describes them. It runs in Python 3.6, which the oldest releases need.
 """
 
 # Python 3.6 has neither zip(strict=) nor what these rules ask for.
 # ruff: noqa: B905, UP031, SIM105
 
+import base64
 import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import warnings
 
 
@@ -124,6 +129,109 @@ def opencv_engine():
     return run
 
 
+def tract_engine():
+    """Tract, by its Python package."""
+    import tract
+
+    def run(path, inputs):
+        model = tract.onnx().load(path).into_model()
+        names = [model.input_name(place) for place in range(model.input_count())]
+        found = model.into_runnable().run([inputs[name] for name in names])
+        return {name: array_of(value) for name, value in zip(names_of(path)[1], found)}
+
+    def array_of(value):
+        try:
+            return value.to_numpy()
+        except tract.TractError:  # sizes have a dtype of their own
+            return value.convert_to(tract.DatumType.I64).to_numpy()
+
+    return run
+
+
+def mnn_engine():
+    """MNN: its converter, and what it writes on the CPU with one thread."""
+    # Not MNN.tools: it installs packages when it is imported, and sends what was converted.
+    import _tools
+    import MNN.expr
+    import MNN.nn
+
+    dtypes = {"float32": MNN.expr.float, "int32": MNN.expr.int, "uint8": MNN.expr.uint8, "int8": MNN.expr.int8}
+    others = {"float64": "float32", "float16": "float32", "int64": "int32", "bool": "int32"}
+
+    def run(path, inputs):
+        folder = tempfile.mkdtemp()
+        try:
+            converted = os.path.join(folder, "model.mnn")
+            files = ["--modelFile", path, "--MNNModel", converted]
+            _tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--bizCode", "x", *files])
+            if not os.path.exists(converted):
+                raise RuntimeError("it is not converted")
+            names, wanted = names_of(path)
+            net = MNN.nn.load_module_from_file(converted, names, wanted)
+            given = []
+            for name in names:
+                value = inputs[name]
+                value = numpy.ascontiguousarray(value.astype(others.get(value.dtype.name, value.dtype.name)))
+                layout = MNN.expr.NCHW
+                given.append(MNN.expr.const(value, list(value.shape), layout, dtypes[value.dtype.name]))
+            found = net.onForward(given)
+            return {name: numpy.array(MNN.expr.convert(one, MNN.expr.NCHW).read()) for name, one in zip(wanted, found)}
+        finally:
+            shutil.rmtree(folder)
+
+    return run
+
+
+def tvm_engine():
+    """TVM's importer by Relax, compiled for the CPU without tuning."""
+    import onnx
+    import tvm
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+
+    def run(path, inputs):
+        module = relax.get_pipeline("zero")(from_onnx(onnx.load(path), keep_params_in_input=False))
+        machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+        names = [one.name for one in module["main"].params]
+        found = machine["main"](*[tvm.runtime.tensor(inputs[name]) for name in names])
+        found = [found] if hasattr(found, "numpy") else found
+        return {name: one.numpy() for name, one in zip(names_of(path)[1], found)}
+
+    return run
+
+
+def javascript_engine(package, folder):
+    """A runtime for Node.js, in a process of its own."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "serve.js")
+    node = subprocess.Popen(["node", program, folder, package], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def run(path, inputs):
+        request = {"model": path, "inputs": {}, "outputs": names_of(path)[1]}
+        for name, value in inputs.items():
+            is_text = value.dtype.kind in "OSU"
+            data = {"texts": value.astype(str).ravel().tolist()} if is_text else {"data": encoded(value)}
+            request["inputs"][name] = dict(data, dtype=value.dtype.name, dims=list(value.shape))
+        node.stdin.write((json.dumps(request) + "\n").encode())
+        node.stdin.flush()
+        line = node.stdout.readline()
+        if not line:
+            os._exit(1)  # it crashed
+        answer = json.loads(line.decode())
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return {name: decoded(one) for name, one in answer["outputs"].items()}
+
+    def encoded(value):
+        return base64.b64encode(numpy.ascontiguousarray(value).tobytes()).decode()
+
+    def decoded(one):
+        if "texts" in one:
+            return numpy.array(one["texts"], object).reshape(one["dims"])
+        return numpy.frombuffer(base64.b64decode(one["data"]), one["dtype"]).reshape(one["dims"])
+
+    return run
+
+
 def names_of(path):
     """The inputs without an initializer and the outputs of a model file; onnx is not there in these environments."""
     with open(path, "rb") as file:
@@ -183,8 +291,15 @@ def main():
     """Answer requests, or run one model."""
     arguments, _, files = " ".join(sys.argv[1:]).partition(" -- ")
     engine = arguments.split()[0]
-    engines = {"onnxruntime": onnxruntime_engine, "openvino": openvino_engine, "opencv": opencv_engine}
-    run = engines[engine]()
+    engines = {
+        "onnxruntime": onnxruntime_engine,
+        "openvino": openvino_engine,
+        "opencv": opencv_engine,
+        "tract": tract_engine,
+        "mnn": mnn_engine,
+        "tvm": tvm_engine,
+    }
+    run = engines[engine]() if engine in engines else javascript_engine(engine, sys.argv[2])
     if files:
         execute(run, *files.split())
         return

@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -27,8 +27,15 @@ ENTRY_POINTS = "opsetlift.targets"
 """Entry points of this group give the path of a TOML file; their names are the names of the runtimes."""
 
 
-ALIASES = {"ort": "onnxruntime", "trt": "tensorrt", "ov": "openvino", "cv": "opencv"}
-"""Short names of runtimes."""
+ALIASES = {
+    "ort": "onnxruntime",
+    "trt": "tensorrt",
+    "ov": "openvino",
+    "cv": "opencv",
+    "onnxruntime-node": "onnxruntime",
+    "onnxruntime-web": "onnxruntime",
+}
+"""Short names of runtimes, and packages that hold the same kernels under the same versions (docs/targets.md)."""
 
 
 _MOST_BYTES = 2**26
@@ -42,16 +49,7 @@ class UnknownTarget(OpsetLiftError, ValueError):
 @cache
 def catalogue() -> Mapping[str, Runtime]:
     """The runtimes by name."""
-    found = {"onnx": _releases_of_onnx()}
-    folder = files(__package__)
-
-    def beside(name: str) -> str:
-        return folder.joinpath(name).read_text(encoding="utf-8")
-
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
-            name = file.name.removesuffix(".toml")
-            found[name] = read_runtime(name, file.read_text(encoding="utf-8"), beside)
+    found = {name: _shipped(name) for name in _shipped_names()}
     for entry, path in registered(ENTRY_POINTS):
         if entry.name in found:
             raise TargetFileError(f"target {entry.name}: there are two of that name, one from {entry.value}")
@@ -59,6 +57,24 @@ def catalogue() -> Mapping[str, Runtime]:
             raise TargetFileError(f"target {entry.name}: {entry.value} is not the path of a file")
         found[entry.name] = _read_file(Path(path), entry.name)
     return found
+
+
+@cache
+def _shipped_names() -> Sequence[str]:
+    names = (file.name for file in files(__package__).iterdir())
+    return ["onnx", *sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))]
+
+
+@cache
+def _shipped(name: str) -> Runtime:
+    if name == "onnx":
+        return _releases_of_onnx()
+    folder = files(__package__)
+
+    def beside(file: str) -> str:
+        return folder.joinpath(file).read_text(encoding="utf-8")
+
+    return read_runtime(name, beside(f"{name}.toml"), beside)
 
 
 def find_target(wanted: str) -> Target:
@@ -78,11 +94,12 @@ def find_target(wanted: str) -> Target:
         raise UnknownTarget(f"{wanted!r} names no version; {name!r} alone means its newest one")
     if name.endswith(".toml"):
         return _of_version(_read_file(Path(name), Path(name).stem), version)
-    known = {one.lower(): runtime for one, runtime in catalogue().items()}
-    if name.lower() not in known and not version and (dashed := re.fullmatch(r"(.+?)[-=@ ]v?(\d[\d.]*)", name)):
+    runtime = _runtime(name)
+    if runtime is None and not version and (dashed := re.fullmatch(r"(.+?)[-=@ ]v?(\d[\d.]*)", name)):
         name, version = dashed.groups()
-    runtime = known.get(name.lower()) or known.get(ALIASES.get(name.lower(), ""))
+        runtime = _runtime(name)
     if runtime is None:
+        known = {one.lower(): runtime for one, runtime in catalogue().items()}
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
         hint = (
             f"; did you mean {known[near[0]].name}?"
@@ -91,6 +108,14 @@ def find_target(wanted: str) -> Target:
         )
         raise UnknownTarget(f"there is no target {name!r}{hint}")
     return _of_version(runtime, version)
+
+
+def _runtime(name: str) -> Runtime | None:
+    """The runtime of a name or an alias; only its own description is read where it is a shipped one."""
+    name = ALIASES.get(name.lower(), name.lower())
+    if name in _shipped_names():
+        return _shipped(name)
+    return next((runtime for one, runtime in catalogue().items() if one.lower() == name), None)
 
 
 def files_of(wanted: str) -> list[Path]:
