@@ -225,6 +225,16 @@ def test_a_source_that_changes_meanwhile_is_no_source(
     assert snapshot(out.parent) == before
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_the_place_of_the_source_is_not_waited_for(source: Path) -> None:
+    model, out = load_model(source, leave_weights=True), source.parent / "out.onnx"
+    source.unlink()
+    os.mkfifo(source)
+    with pytest.raises(ModelFileError, match="not a regular file any more"):
+        save_model(model, out, source_dir=source.parent, source=source)
+    assert not out.exists()
+
+
 def test_standard_output_gets_all_of_the_model(source: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert main(["convert", str(source), "-", "--ir", "9", "--quiet"]) == 0
     found = ModelProto.FromString(capfdbinary.readouterr().out)
