@@ -413,6 +413,19 @@ class TestWhatIsReplaced:
             save_model(model, tmp_path / "e/out.onnx", source_dir=tmp_path / "d")
         assert names(tmp_path / "e") == set()
 
+    def test_a_link_in_the_place_of_data_is_other_data(self, tmp_path: Path) -> None:
+        from opsetlift.cli.files import CommandFiles
+
+        source = with_weights(tmp_path / "d", "in.onnx", value=1)
+        with_weights(tmp_path / "d", "other.onnx", value=2, location="other.data")
+        (tmp_path / "e").mkdir()
+        files = CommandFiles(source, tmp_path / "e/out.onnx")
+        (tmp_path / "d/ext.data").unlink()
+        (tmp_path / "d/ext.data").symlink_to("other.data")
+        with pytest.raises(ModelFileError, match="has changed since the model was read"):
+            files.write(files.read(), None)
+        assert names(tmp_path / "e") == set()
+
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_a_folder_that_may_not_be_written_to(self, tmp_path: Path) -> None:
         onnx.save(minimum_model(), tmp_path / "in.onnx")

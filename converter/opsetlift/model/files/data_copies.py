@@ -107,12 +107,13 @@ def copy_data(
     changed: dict[str, str] = {}
     for source, locations in found.items():
         location, is_there = names.find(locations[0], source)
-        stamp = files.stamp(source)
-        _check_data(source, max(needed[one] for one in locations), stamp)
+        stamps = [files.stamp(source_dir / one) for one in locations]
+        for stamp in stamps:
+            _check_data(source, max(needed[one] for one in locations), stamp)
         if not is_there:
             path = target.parent / location
             temporary = replacement.temporary(path.parent)
-            _copy(source, temporary, stamp)
+            _copy(source, temporary, stamps[0])
             replacement.put(temporary, path)
         changed |= {one: location for one in locations if one != location}
     return changed
