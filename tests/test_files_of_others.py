@@ -394,6 +394,23 @@ class TestWhatIsReplaced:
         assert run(source, target) == 0
         assert value_in(target) == 1
 
+    @pytest.mark.parametrize("name", ["a..b.onnx", "..onnx", "out.onnx.", "a" * 149 + "..onnx", "\udcff.onnx", "..."])
+    @pytest.mark.parametrize("location", ["ext.data", "a..b"])
+    def test_onnx_reads_the_data_whatever_the_models_name_is(self, tmp_path: Path, name: str, location: str) -> None:
+        source = with_weights(tmp_path / "d", "in.onnx", value=1, location=location)
+        with_weights(tmp_path / "e", "other.onnx", value=2)
+        target = tmp_path / "e" / name
+        assert run(source, target) == 0
+        assert value_in(target) == 1
+
+    def test_data_is_not_copied_to_the_name_of_a_temporary_file(self, tmp_path: Path) -> None:
+        (tmp_path / "e").mkdir()
+        name = Temporary(tmp_path).path.name
+        source = with_weights(tmp_path / "d", "in.onnx", value=1, location=name)
+        assert run(source, tmp_path / "e/out.onnx") == 0
+        remove_leftovers(tmp_path / "e")
+        assert value_in(tmp_path / "e/out.onnx") == 1
+
     def test_data_that_shrank_or_changed_since_it_was_read_ends_it(self, tmp_path: Path) -> None:
         from opsetlift.cli.files import CommandFiles
 
