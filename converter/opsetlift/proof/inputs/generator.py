@@ -33,6 +33,7 @@ from opsetlift.proof.inputs.exhaustive import (
     pairs_at_once,
     pairs_beside_constant,
     pairs_by_turns,
+    values_at_once,
 )
 from opsetlift.proof.inputs.filling import (
     ALIKE,
@@ -266,6 +267,8 @@ class InputGenerator:
             self._try_own_sizes(wanted)
             if self._is_brief:
                 self._try_sizes(wanted)
+                self._try_ranks(wanted)
+                self._try_narrow(wanted)
                 self._try_controls(wanted)
         except Enough:
             pass
@@ -444,12 +447,38 @@ class InputGenerator:
         if self._first_layout is None:
             return
         accepted = self._accepted
-        numbers = dict.fromkeys(size for number in self._model_sizes for size in (number, number + 1))
-        for layout in self._layouts.telling(self._first_layout, list(numbers)):
+        for layout in self._layouts.telling(self._first_layout, self._model_sizes):
             for controls in [accepted.controls, dict.fromkeys(accepted.controls, "sizes")][
                 : 1 + bool(accepted.controls)
             ]:
                 attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
+            if len(set(layout.sizes.values())) == 1:
+                attempt(replace(self._builder.case(layout, "ones", accepted.controls), is_required=True))
+
+    def _try_ranks(self, attempt: Attempt) -> None:
+        """Inputs of unknown rank of each rank, where fewer cases were asked for than it takes to come to all."""
+        tried = [self._first_layout.ranks] if self._first_layout is not None else []
+        for layout in self._layouts.bases():
+            if layout.ranks and layout.ranks not in tried:
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
+                if attempt(replace(case, is_required=True)) is not None:
+                    tried.append(layout.ranks)
+
+    def _try_narrow(self, attempt: Attempt) -> None:
+        """Every value of data of at most 16 bits along an open size, and every pair of values of at most 8."""
+        if self._first_layout is None or self._builder.rounding:
+            return
+        dtypes_of = {name: pool.dtype for name, pool in self._builder.pools.items() if name in self._floor.data}
+        narrow, bytewise = (
+            {name: table for name, dtype in dtypes_of.items() if (table := every_value_of(dtype, bits)) is not None}
+            for bits in (16, 8)
+        )
+        values = values_at_once(narrow, self._layouts, self._first_layout) if narrow else ()
+        pairs = pairs_at_once(bytewise, self._layouts, self._first_layout) if len(bytewise) > 1 else ()
+        for label, cases in (("every value", values), ("every pair of values", pairs)):
+            for layout, filling in cases:
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls, label, filling)
+                attempt(replace(case, is_required=True))
 
     def _try_own_sizes(self, attempt: Attempt) -> None:
         """One more than a number of the site in what controls shapes, beside a size as large: it may be a bound."""
