@@ -1,4 +1,4 @@
-"""Pairs of models that differ on few inputs: one value of 16 bits, one row of a table, one size, one rank, one count."""
+"""Models that differ on few inputs: at one value of 16 bits, one row of a table, one size, one rank, one count."""
 
 from __future__ import annotations
 
