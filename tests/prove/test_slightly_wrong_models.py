@@ -9,6 +9,7 @@ from onnx import ModelProto, numpy_helper, parser
 
 from opsetlift import prove_models
 from opsetlift.proof import Outcome
+from tests.prove.conversions import conversion
 
 ROWS = numpy.random.default_rng(1).standard_normal((5000, 4)).astype(numpy.float32)
 OTHER_ROWS = ROWS.copy()
@@ -103,3 +104,12 @@ def test_the_difference_is_found(name: str) -> None:
     one, other = tables or (None, None)
     assert prove_models(model(graph, first, one), model(graph, second, other)).outcome is Outcome.DIFFERENT
     assert prove_models(model(graph, first, one), model(graph, first, one)).outcome is Outcome.EQUAL
+
+
+@pytest.mark.parametrize(("dtype", "element_type", "value"), [("float16", 10, 1234), ("bfloat16", 16, 1232)])
+def test_a_rule_that_is_wrong_for_one_value_of_16_bits_is_found(dtype: str, element_type: int, value: int) -> None:
+    graph = f"g ({dtype}[N] x) => ({dtype}[N] y)"
+    nodes = f"""{number("k", value * value, "float")} f = Cast <to = 1> (x) q = Mul (f, f) e = Equal (q, k)
+        g = Cast <to = {element_type}> (e) z = Abs (x) y = Add (z, g)"""
+    found = conversion(f"{graph} {{ y = Abs (x) }}", f"{graph} {{ {nodes} }}", (13, 14), claims=[(0, 0, 7)]).prove()
+    assert [site.outcome for site in found.sites] == [Outcome.DIFFERENT]

@@ -722,7 +722,7 @@ class InputGenerator:
         return min(max([3, *turns]), MOST_TURNS)
 
     def _try_exhaustively(self, base: Layout, attempt: Attempt) -> None:
-        """Every value of bool and 8-bit inputs, in all combinations where they are few, and pairs of values of all."""
+        """Every value of inputs of at most 16 bits, in all combinations where they are few, and pairs of values of all."""
         builder, accepted = self._builder, self._accepted
         special = {name: pool.values for name, pool in builder.pools.items() if name not in builder.controls}
         if not special or builder.rounding:
@@ -740,6 +740,10 @@ class InputGenerator:
         if narrow:
             combined = list(every_combination(narrow, base.shapes)) if len(narrow) == len(tables) else []
             attempt_all("every value", iter(combined) if combined else every_value(narrow, base.shapes))
+        wide = {name: every_value_of(builder.pools[name].dtype, 16) for name in special if name not in narrow}
+        wide_tables = {name: table for name, table in wide.items() if table is not None}
+        for layout, filling in values_at_once(wide_tables, self._layouts, base) if wide_tables else ():
+            attempt(builder.case(layout, accepted.data, accepted.controls, "every value", filling))
         for constant in self._constants:
             attempt_all("the values of a constant", pairs_beside_constant(special, base.shapes, constant))
         were_paired = False
