@@ -106,7 +106,7 @@ def test_the_difference_is_found(name: str) -> None:
     assert prove_models(model(graph, first, one), model(graph, first, one)).outcome is Outcome.EQUAL
 
 
-@pytest.mark.parametrize(("dtype", "element_type", "value"), [("float16", 10, 1234), ("bfloat16", 16, 1232)])
+@pytest.mark.parametrize(("dtype", "element_type", "value"), [("float16", 10, 1234), ("bfloat16", 16, 124)])
 def test_a_rule_that_is_wrong_for_one_value_of_16_bits_is_found(dtype: str, element_type: int, value: int) -> None:
     graph = f"g ({dtype}[N] x) => ({dtype}[N] y)"
     nodes = f"""{number("k", value * value, "float")} f = Cast <to = 1> (x) q = Mul (f, f) e = Equal (q, k)
