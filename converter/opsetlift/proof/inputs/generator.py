@@ -722,7 +722,7 @@ class InputGenerator:
         return min(max([3, *turns]), MOST_TURNS)
 
     def _try_exhaustively(self, base: Layout, attempt: Attempt) -> None:
-        """Every value of inputs of up to 16 bits, in all combinations where they are few, and pairs of values of all."""
+        """Every value of inputs of up to 16 bits, in all combinations where they are few, and pairs of all values."""
         builder, accepted = self._builder, self._accepted
         special = {name: pool.values for name, pool in builder.pools.items() if name not in builder.controls}
         if not special or builder.rounding:
