@@ -82,6 +82,25 @@ PAIRS: dict[str, tuple[str, str, str, tuple[NDArray[numpy.float32], ...]]] = {
         f"{UNIQUE.format('d')} {number('m', 3)} c = Min (d, m)",
         (),
     ),
+    "an index of the fifth": (
+        "(float[N] x, int64[1] k) => (float[K] y, int64[K] i)",
+        "y, i = TopK (x, k)",
+        f"y, j = TopK (x, k) {number('m', 4)} i = Min (j, m)",
+        (),
+    ),
+    "a diagonal below": (
+        "(float[N, M] x, int64 k) => (float[N, M] y)",
+        "y = Trilu (x, k)",
+        f"{number('m', -3)} i = Max (k, m) y = Trilu (x, i)",
+        (),
+    ),
+    "an end before": (
+        "(float[N] x, int64[1] e) => (float[K] y)",
+        "s = Constant <value = int64[1] {-1}> () a = Constant <value = int64[1] {0}> () y = Slice (x, s, e, a, s)",
+        f"""s = Constant <value = int64[1] {{-1}}> () a = Constant <value = int64[1] {{0}}> () {number("m", -100)}
+            i = Max (e, m) y = Slice (x, s, i, a, s)""",
+        (),
+    ),
     "the tenth part": (
         "(string[N] x) => (string[N, M] y, int64[N] n)",
         SPLIT.format(""),

@@ -108,6 +108,9 @@ MODEL_SIZES = 4
 LARGEST_OWN = 1 << 10
 """Numbers of a site up to this one are tried in what controls shapes."""
 
+MOST_POSITIONS = 4
+"""Inputs of so many integers may be positions."""
+
 MOST_VARIED = 4
 """Of so many inputs that control shapes all strategies are tried in whole models."""
 
@@ -210,8 +213,8 @@ class InputGenerator:
         """For the shapes of inputs those of the outputs."""
         self._sizes_follow_values = False
         """Whether inputs of the same shapes gave outputs of others."""
-        sizes = [int(one) for one in numbers if 1 < one <= BEARABLE and one == int(one)]
-        self._model_sizes = sorted(sizes, key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
+        sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
+        self._model_sizes = sorted(dict.fromkeys(sizes), key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         self._first_layout: Layout | None = None
@@ -452,8 +455,23 @@ class InputGenerator:
                 : 1 + bool(accepted.controls)
             ]:
                 attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
-            if len(set(layout.sizes.values())) == 1:
+            alike = set(layout.sizes.values())
+            if len(alike) == 1:
                 attempt(replace(self._builder.case(layout, "ones", accepted.controls), is_required=True))
+                self._try_beyond(layout, alike.pop() - 2, attempt)
+
+    def _try_beyond(self, layout: Layout, number: int, attempt: Attempt) -> None:
+        """One more than a number of the models, from either end, in few integers: the number may bound a position."""
+        few = [
+            one for one in self._inputs if is_number(one) and 0 < elements(layout.shapes[one.name]) <= MOST_POSITIONS
+        ]
+        for one in few[:MOST_VARIED] if number in self._model_sizes else ():
+            dtype = dtypes.numpy_dtype(one.dtype or "int64")
+            for value in (number + 1, -number - 1) if dtype.kind == "i" else ():
+                filled = numpy.full(layout.shapes[one.name], value).astype(dtype)
+                filling = f"{one.name} is {value}"
+                case = self._builder.case(layout, "positive", self._accepted.controls, filling, {one.name: filled})
+                attempt(replace(case, is_required=True))
 
     def _try_ranks(self, attempt: Attempt) -> None:
         """Inputs of unknown rank of each rank, where fewer cases were asked for than it takes to come to all."""

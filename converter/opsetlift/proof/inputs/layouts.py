@@ -223,7 +223,9 @@ class Layouts:
         tried = [dict(base.sizes)]
         usual = (0, 1, 3) if len(symbols) > 1 else ()
         near = list(dict.fromkeys(size for number in numbers for size in (number, number + 1)))
-        every = [("every open size", dict.fromkeys(base.sizes, size)) for size in dict.fromkeys([*usual, *near])]
+        # An index beyond a number takes a size of two more.
+        alike = dict.fromkeys([*usual, *near, *(number + 2 for number in numbers)])
+        every = [("every open size", dict.fromkeys(base.sizes, size)) for size in alike]
         alone = [("sizes", {symbol: size}) for size in (0, 1, *near) for symbol in symbols]
         twice = [("sizes", {one: 2 * base.sizes[other]}) for one, other in permutations(symbols[:3], 2)]
         both = [
