@@ -6,6 +6,10 @@ import csv
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from opsetlift.batch.planning import NoModels
 from opsetlift.batch.task import Ending, Result
 from opsetlift.batch.workers import WorkerEnded, Workers
 from opsetlift.cli.main import main
+from opsetlift.model.files.temporary import Temporary
 from testing.small_models import externalise, weighted_model
 
 MEANS = """
@@ -147,6 +152,21 @@ def _end_where_told(result: str) -> str:
     return result
 
 
+def _write_for_ever(folder: Path) -> None:
+    temporary = Temporary(folder)
+    try:
+        time.sleep(100)
+    finally:
+        temporary.remove()
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 class TestExecutors:
     @pytest.mark.slow
     def test_a_process_that_ends_takes_no_other_call_with_it(self) -> None:
@@ -154,6 +174,33 @@ class TestExecutors:
             futures = [workers.submit(_end_where_told, what) for what in ("a", "end", "b", "c", "end", "d")]
             found = ["ended" if isinstance(one.exception(), WorkerEnded) else one.result() for one in futures]
         assert found == ["a", "ended", "b", "c", "ended", "d"]
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(os.name == "nt", reason="signals end processes at once there")
+    def test_a_signal_lets_a_process_remove_its_temporary_files(self, tmp_path: Path) -> None:
+        with Workers(1) as workers:
+            future = workers.submit(_write_for_ever, tmp_path)
+            _wait_for(lambda: any(tmp_path.iterdir()))
+            (path,) = tmp_path.iterdir()
+            os.kill(int(path.name.split("-")[2]), signal.SIGTERM)
+            assert isinstance(future.exception(), WorkerEnded)
+        assert not any(tmp_path.iterdir())
+
+    @pytest.mark.slow
+    @pytest.mark.skipif(os.name == "nt", reason="signals end processes at once there")
+    def test_processes_end_with_a_parent_that_is_killed(self, tmp_path: Path) -> None:
+        code = (
+            "import sys; from pathlib import Path; from tests.test_batch import _write_for_ever, Workers\n"
+            "if __name__ == '__main__': Workers(1).submit(_write_for_ever, Path(sys.argv[1]))"
+        )
+        (tmp_path / "script.py").write_text(code)
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        with subprocess.Popen([sys.executable, str(tmp_path / "script.py"), str(folder)], env=environment) as parent:
+            _wait_for(lambda: any(folder.iterdir()))
+            parent.kill()
+        _wait_for(lambda: not any(folder.iterdir()))
 
     def test_what_crashes_its_worker_is_reported(self, zoo: Path, tmp_path: Path) -> None:
         class Crashing(Immediate):

@@ -394,6 +394,23 @@ class TestWhatIsReplaced:
         assert run(source, target) == 0
         assert value_in(target) == 1
 
+    @pytest.mark.parametrize("name", ["a..b.onnx", "..onnx", "out.onnx.", "a" * 149 + "..onnx", "\udcff.onnx", "..."])
+    @pytest.mark.parametrize("location", ["ext.data", "a..b"])
+    def test_onnx_reads_the_data_whatever_the_models_name_is(self, tmp_path: Path, name: str, location: str) -> None:
+        source = with_weights(tmp_path / "d", "in.onnx", value=1, location=location)
+        with_weights(tmp_path / "e", "other.onnx", value=2)
+        target = tmp_path / "e" / name
+        assert run(source, target) == 0
+        assert value_in(target) == 1
+
+    def test_data_is_not_copied_to_the_name_of_a_temporary_file(self, tmp_path: Path) -> None:
+        (tmp_path / "e").mkdir()
+        name = Temporary(tmp_path).path.name
+        source = with_weights(tmp_path / "d", "in.onnx", value=1, location=name)
+        assert run(source, tmp_path / "e/out.onnx") == 0
+        remove_leftovers(tmp_path / "e")
+        assert value_in(tmp_path / "e/out.onnx") == 1
+
     def test_data_that_shrank_or_changed_since_it_was_read_ends_it(self, tmp_path: Path) -> None:
         from opsetlift.cli.files import CommandFiles
 
@@ -411,6 +428,19 @@ class TestWhatIsReplaced:
         os.truncate(tmp_path / "d/ext.data", 23)
         with pytest.raises(ModelFileError, match="has 23 bytes, the model needs 24"):
             save_model(model, tmp_path / "e/out.onnx", source_dir=tmp_path / "d")
+        assert names(tmp_path / "e") == set()
+
+    def test_a_link_in_the_place_of_data_is_other_data(self, tmp_path: Path) -> None:
+        from opsetlift.cli.files import CommandFiles
+
+        source = with_weights(tmp_path / "d", "in.onnx", value=1)
+        with_weights(tmp_path / "d", "other.onnx", value=2, location="other.data")
+        (tmp_path / "e").mkdir()
+        files = CommandFiles(source, tmp_path / "e/out.onnx")
+        (tmp_path / "d/ext.data").unlink()
+        (tmp_path / "d/ext.data").symlink_to("other.data")
+        with pytest.raises(ModelFileError, match="has changed since the model was read"):
+            files.write(files.read(), None)
         assert names(tmp_path / "e") == set()
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -201,13 +201,39 @@ def test_a_link_within_the_folder_is_followed(source: Path) -> None:
     assert len(onnx.load(out).graph.initializer[0].raw_data) == 4 * ELEMENTS
 
 
+def _write_something_else(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+
+def _something_else(path: Path) -> Path:
+    other = path.with_suffix(".other")
+    other.write_bytes(path.read_bytes())
+    _write_something_else(other)
+    return other
+
+
+def _link_to_something_else(path: Path) -> None:
+    other = _something_else(path)
+    path.unlink()
+    path.symlink_to(other.name)
+
+
+def _move_something_else_there(path: Path) -> None:
+    _something_else(path).replace(path)
+
+
 @pytest.mark.parametrize("command", ["convert", "batch"])
+@pytest.mark.parametrize("change", [_write_something_else, _link_to_something_else, _move_something_else_there])
 def test_a_source_that_changes_meanwhile_is_no_source(
-    command: str, source: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str,
+    change: Callable[[Path], None],
+    source: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def save_after_a_change(model: ModelProto, *arguments: object, **options: object) -> object:
-        content = source.read_bytes()
-        source.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        change(source)
         return save_model(model, *arguments, **options)  # type: ignore[arg-type]
 
     out = source.parent / "results" / "in.onnx"
@@ -223,6 +249,16 @@ def test_a_source_that_changes_meanwhile_is_no_source(
         said = task.perform(task.Task(source, out, options)).reason
     assert "the input 'in.onnx' has changed since the model was read" in said
     assert snapshot(out.parent) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_the_place_of_the_source_is_not_waited_for(source: Path) -> None:
+    model, out = load_model(source, leave_weights=True), source.parent / "out.onnx"
+    source.unlink()
+    os.mkfifo(source)
+    with pytest.raises(ModelFileError, match="not a regular file any more"):
+        save_model(model, out, source_dir=source.parent, source=source)
+    assert not out.exists()
 
 
 def test_standard_output_gets_all_of_the_model(source: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

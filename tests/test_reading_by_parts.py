@@ -74,12 +74,33 @@ def test_graphs_that_are_to_be_merged_and_unknown_fields_are_those_of_protobuf()
         (b"\x0a", "does not end"),
         (b"\x0a\x05abc", "longer than its message"),
         (b"\x0b", "kind 3"),
+        (b"\x02\x00", "number 0"),
+        (b"\x82\x80\x80\x80\x10\x00", "number 536870912"),
+        (b"\x8a\x80\x80\x80\x80\x00\x00", "does not end"),
+        (b"\x0a\x80\x80\x80\x80\x80\x00", "does not end"),
     ],
 )
 def test_what_is_no_wire_format_has_no_fields(content: bytes, what: str) -> None:
     with pytest.raises(wire.NotWireFormatError, match=what):
         list(wire.fields(io.BytesIO(content), 0, len(content)))
     assert read(content) is None
+
+
+@pytest.mark.parametrize("padding", range(6))
+@pytest.mark.parametrize("position", [0, 1], ids=["tag", "length"])
+def test_tags_and_lengths_may_be_as_long_as_protobuf_takes_them(position: int, padding: int) -> None:
+    model = large_model()
+    tensor = model.graph.initializer[-1].SerializeToString()
+    head = [b"\x2a", wire.varint(len(tensor))]
+    *start, last = head[position]
+    head[position] = bytes([*start, last | 0x80, *[0x80] * padding, 0])
+    graph = model.graph.SerializeToString() + b"".join(head) + tensor
+    content = b"\x3a" + wire.varint(len(graph)) + graph
+    try:
+        expected = ModelProto.FromString(content)
+    except DecodeError:
+        expected = None
+    assert read(content) == expected
 
 
 def test_the_error_of_a_damaged_file_is_that_of_a_small_one(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from opsetlift import ConversionRefused, convert
@@ -27,10 +29,13 @@ TOLD_BY_THE_OUTPUT = {
 }
 
 
-@pytest.mark.quick_share(4)
+@pytest.mark.quick_share(6)
+@pytest.mark.parametrize("sizes", ["ABC", "0BC", "082"])
 @pytest.mark.parametrize("name", TOLD_BY_THE_OUTPUT)
-def test_a_negative_axis_is_counted_where_only_an_output_tells_the_rank(name: str) -> None:
+def test_a_negative_axis_is_counted_where_only_an_output_tells_the_rank(name: str, sizes: str) -> None:
     nodes, outputs = TOLD_BY_THE_OUTPUT[name]
+    for letter, size in zip("ABC", sizes, strict=True):
+        outputs = re.sub(rf"\b{letter}\b", size, outputs)
     source = model(f"g (float[N] a, int64[K] s) => ({outputs}) {{ p = Reshape (a, s) {nodes} }}", 13)
     certificate = convert(source, to=10).certificate
     assert certificate is not None

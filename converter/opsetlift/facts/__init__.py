@@ -8,11 +8,12 @@ from opsetlift.facts.inference import inferred_types, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
 from opsetlift.facts.scope import LARGEST_COMPARED, ScopeFacts
-from opsetlift.facts.value_types import elements_of, is_static, merged
+from opsetlift.facts.value_types import MADE_UP, elements_of, is_static, merged
 from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
 __all__ = [
     "LARGEST_COMPARED",
+    "MADE_UP",
     "ModelFacts",
     "ScopeFacts",
     "elements_of",

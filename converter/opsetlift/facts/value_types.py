@@ -11,6 +11,9 @@ from opsetlift.specification.dtypes import shape_of_type, type_string
 
 _FLOATS = frozenset((TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16))
 
+MADE_UP = "unk__"
+"""How the names begin that onnx's inference gives to sizes that it does not know."""
+
 MOST_FLOATS = 16
 """The same for floats, which are scales, limits or a depth where shapes depend on them."""
 

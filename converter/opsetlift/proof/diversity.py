@@ -35,6 +35,12 @@ DISTINCT = 256
 SCANNED = 1 << 9
 """So many elements of a tensor are looked at. What is overlooked behind them is tried again, which costs less."""
 
+MOST_REPEATED = 64
+"""Texts of the models are repeated up to so many times."""
+
+FEW_TEXTS = 4
+"""So many texts of the models are repeated, as often as so many numbers."""
+
 _MAGNITUDES = (7e4, 1e-6, 1e12, 1e-30)
 """Beyond what float16 holds, or float8, on either side."""
 
@@ -210,7 +216,7 @@ def required_values(
         rounding: The comparison is one within a bound, for which extremes and mixed signs are out of place.
         briefly: Ask for one value of each kind only, since each run executes a whole model.
     """
-    values = _with_texts(words) if dtype == "string" else _required(dtype, numbers, rounding, briefly)
+    values = _with_texts(words, numbers) if dtype == "string" else _required(dtype, numbers, rounding, briefly)
     return dict(zip(codes(values), values, strict=True))
 
 
@@ -230,9 +236,14 @@ def _required(dtype: str, numbers: tuple[float, ...], rounding: bool, briefly: b
     return numpy.concatenate([special, own])
 
 
-def _with_texts(own: Sequence[str]) -> Array:
-    """The special texts, and those of the models: in the other case, longer, and between others as delimiters are."""
+def _with_texts(own: Sequence[str], numbers: Sequence[float]) -> Array:
+    """The special texts, and those of the models: in the other case, longer, and between others as delimiters are.
+
+    Also as often as a number of the models, and once more, as each may be counted.
+    """
     near = [form for one in own for form in (one, one.swapcase(), f"{one}a", f"a{one}b{one}{one}c{one}d{one}e")]
+    counts = [int(number) for number in numbers if 1 < number <= MOST_REPEATED and number == int(number)]
+    near += [one * (count + more) for one in own[:FEW_TEXTS] for count in counts[:FEW_TEXTS] for more in (0, 1, 2)]
     return texts(list(dict.fromkeys([*special_values("string"), *near])))
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
 from typing import TypeVar
 
+import numpy
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
+from opsetlift.model.files import all_tensors, is_external
 from opsetlift.proof.limits import is_floating
 
 MOST_ELEMENTS = 16
@@ -15,6 +18,12 @@ MOST_ELEMENTS = 16
 
 MOST_IN_TABLES = 1024
 """Of constants with more elements than that all numbers are left out."""
+
+MOST_PLACES = 3
+"""So many places are taken from each pair of tables that differ."""
+
+MOST_DERIVED = 6
+"""So many sums, differences, products and quotients of the first numbers are taken."""
 
 Found = TypeVar("Found", float, str)
 
@@ -30,6 +39,33 @@ def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = Fal
         alone = set(every[0]).symmetric_difference(*every[1:])
         found = list(dict.fromkeys([*found, *(one for one in _distinct(every) if one in alone)]))
     return found[:most]
+
+
+def places_of_differences(one: ModelProto, other: ModelProto) -> list[int]:
+    """Where tables of two models differ, each of which has one of the same dtype and shape: an index may lead there."""
+    tables: list[dict[tuple[int, ...], list[TensorProto]]] = []
+    for model in (one, other):
+        tables.append({})
+        for tensor in all_tensors(model):
+            if not is_external(tensor) and math.prod(tensor.dims) > MOST_ELEMENTS:
+                tables[-1].setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
+    found: dict[int, None] = {}
+    for kind in tables[0].keys() & tables[1].keys():
+        for first, second in zip(tables[0][kind], tables[1][kind], strict=False):
+            if first.SerializeToString() != second.SerializeToString():
+                differ = numpy_helper.to_array(first) != numpy_helper.to_array(second)
+                found.update(dict.fromkeys(numpy.argwhere(differ)[:MOST_PLACES].reshape(-1).tolist()))
+    return list(found)
+
+
+def derived_from(numbers: Sequence[float]) -> list[float]:
+    """What arithmetic makes of two of the first numbers: what an input becomes may be compared, and not the input."""
+    found: dict[float, None] = {}
+    for one, other in permutations(numbers[:3], 2):
+        found.update(dict.fromkeys([one - other, one + other, one * other]))
+        if other:
+            found[one / other] = None
+    return [one for one in found if math.isfinite(one) and one not in numbers][:MOST_DERIVED]
 
 
 def _numbers(model: ModelProto, limit: int) -> list[float]:

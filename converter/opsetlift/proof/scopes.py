@@ -115,12 +115,15 @@ class ScopePair:
 
     @cached_property
     def declared_anew(self) -> Mapping[str, ValueInfoProto]:
-        """What the value_info of the result says of values, where the original's does not say just that."""
-        after = getattr(self.result, "value_info", ())
+        """What the result says of values in value_info or as outputs of a subgraph, and the original does not."""
+        before, after = ([*getattr(one, "value_info", ())] for one in (self.original, self.result))
+        if self.parent is not None:
+            before += self.original.output
+            after += (info for info in self.result.output if info.name in self.trace.declared_values)
         if not after:
             return {}
-        before = {info.name: info for info in getattr(self.original, "value_info", ())}
-        return {info.name: info for info in after if info.name not in before or info.type != before[info.name].type}
+        known = {info.name: info for info in before}
+        return {info.name: info for info in after if info.name not in known or info.type != known[info.name].type}
 
     @cached_property
     def in_parts(self) -> frozenset[str]:

@@ -19,7 +19,7 @@ from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, texts_of
+from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -137,6 +137,7 @@ def prove_models(
     )
 
     numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
+    numbers += places_of_differences(one, other)
 
     def drawn() -> InputGenerator:
         return InputGenerator(

@@ -218,8 +218,8 @@ class SiteProofs:
         if verdict.outcome not in _AGREE and site.dims_told != site.dims:
             verdict = self._try(site, [site.dims_told], constants, key, as_declared=True)
         if verdict.outcome is Outcome.UNPROVEN and site.declares_shapes and not verdict.cases:
-            # What the model declares may be wrong; it must not hide that the sides differ.
-            verdict = self._try(site, [site.dims], constants, key)
+            # What the model declares may be wrong, or a size of 0; it must not hide that the sides differ.
+            verdict = self._try(site, [site.dims_told], constants, key)
         if verdict.outcome in _AGREE and general.outcome is Outcome.DIFFERENT:
             return replace(verdict, notes=(*verdict.notes, f"{OWN_SIZES}: {general.reason}"))
         return verdict

@@ -64,15 +64,16 @@ def _special_floats(dtype: numpy.dtype[Any]) -> Array:
 
 
 @lru_cache(maxsize=1024)
-def every_value_of(dtype: str) -> Array | None:
-    """All values of a bool or a dtype of at most 8 bits; None for the others."""
+def every_value_of(dtype: str, most_bits: int = 8) -> Array | None:
+    """All values of a bool or a dtype of at most so many bits, 8 or 16; None for the others."""
     if dtype == "bool":
         return numpy.array([False, True])
-    if dtype == "string" or dtypes.numpy_dtype(dtype).itemsize > 1:
+    if dtype == "string" or 8 * dtypes.numpy_dtype(dtype).itemsize > most_bits:
         return None
     numpy_dtype = dtypes.numpy_dtype(dtype)
     if is_floating(numpy_dtype):
-        return numpy.arange(2 ** float_limits(numpy_dtype).bits, dtype=numpy.uint8).view(numpy_dtype)
+        unsigned = numpy.uint8 if numpy_dtype.itemsize == 1 else numpy.uint16
+        return numpy.arange(2 ** float_limits(numpy_dtype).bits, dtype=unsigned).view(numpy_dtype)
     low, high = integer_limits(numpy_dtype)
     return numpy.arange(low, high + 1).astype(numpy_dtype)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from onnx import GraphProto, ValueInfoProto
 
 from opsetlift.conversion.walk.values import ScopeValues
+from opsetlift.facts import MADE_UP, ScopeFacts
 from opsetlift.specification import history
+from opsetlift.specification.dtypes import shape_of_type
 from opsetlift.specification.history import canonical_domain
 
 
@@ -32,3 +34,32 @@ def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
             if found is not None:
                 graph.value_info.append(ValueInfoProto(name=name, type=found))
                 scope.walk.trace.scope(scope.path).declared_values.add(name)
+
+
+def declare_shapes_of_outputs(scope: ScopeValues, graph: GraphProto) -> None:
+    """Declare the shapes of a subgraph's outputs that were inferred, and are no longer: some runtimes need them.
+
+    onnxruntime does for Scan, and infers no shape of what a Loop gives, which some rules emit.
+    """
+    if scope.parent is None or scope.position is None:
+        return
+    undeclared = [info for info in graph.output if not info.type.HasField("value") or _has_no_shape(info)]
+    before = {info.name: scope.facts.type_of(info.name) for info in undeclared}
+    known = {name: kind for name, kind in before.items() if kind is not None and shape_of_type(kind) is not None}
+    if not known:
+        return
+    targets = {domain: scope.target(domain) for domain in scope.imports}
+    path = f"{scope.path} as it is now"  # of what has the path of the original's, hints are known
+    now = ScopeFacts(scope.walk.facts, graph, path, scope.parent.facts, targets, scope.facts.owner)
+    for info in undeclared:
+        if info.name not in known or now.shape(info.name) is not None:
+            continue
+        info.type.CopyFrom(known[info.name])
+        for dim in info.type.tensor_type.shape.dim:
+            if dim.dim_param.startswith(MADE_UP):
+                dim.Clear()
+        scope.walk.trace.scope(scope.path).declared_values.add(info.name)
+
+
+def _has_no_shape(info: ValueInfoProto) -> bool:
+    return info.type.HasField("tensor_type") and shape_of_type(info.type) is None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from opsetlift.facts import MADE_UP
 from opsetlift.support.refusal import Refusal
 
 _QUOTED = re.compile(r"'([^']*)'")
@@ -33,7 +34,7 @@ class RefusedSite:
         self._names = names
         self._pieces = _pieces(refusal.sentence, names, base)
         text = " ".join(one for one in self._pieces if isinstance(one, str))
-        self._is_fit = not any(symbol in text for symbol in (*symbols, "unk__"))
+        self._is_fit = not any(symbol in text for symbol in (*symbols, MADE_UP))
         self._confirmed_by: Sequence[str] | None = None
 
     def confirm(self, refusal: Refusal, names: Sequence[str], base: str) -> None:

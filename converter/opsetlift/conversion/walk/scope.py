@@ -9,7 +9,7 @@ from functools import cached_property
 from onnx import GraphProto, NodeProto, TensorProto
 
 from opsetlift.conversion.walk.converted_site import ConvertedSite
-from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
+from opsetlift.conversion.walk.declared_types import declare_shapes_of_outputs, declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.conversion.walk.refused_site import RefusedSite
@@ -239,12 +239,15 @@ class ScopeWalk(NodeWalk):
             ]
         if self._parts:
             self._refuse_uses_as_a_whole()
+        has_other_nodes = self.index.has_replaced_nodes
         self.index.write()
         if sites:
             self.walk.trace.scope(self.path).sites.extend(sites)
             self.rounds |= any(site.ulps for site in sites)
         if isinstance(self.container, GraphProto):
             declare_types_not_inferred(self, self.container)
+            if has_other_nodes:
+                declare_shapes_of_outputs(self, self.container)
 
     def _drop_unused(self) -> None:
         dropped = drop_unused(self.index, self.imports)

@@ -19,7 +19,7 @@ from opsetlift.model.files.files import JobFiles, Stamp
 from opsetlift.model.files.loading import form_of, parse_model
 from opsetlift.model.files.neighbours import mentioned
 from opsetlift.model.files.replacing import Replacement
-from opsetlift.model.files.temporary import Temporary, remove_leftovers
+from opsetlift.model.files.temporary import Temporary, is_temporary, remove_leftovers
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 
 _BLOCK = 2**23
@@ -39,7 +39,7 @@ class Names:
 
     def find(self, wanted: str, content: Path) -> tuple[str, bool]:
         """The first location that is free for some content, and whether the content is there already."""
-        for location in itertools.chain([wanted], _own_locations(self._target)):
+        for location in itertools.chain([wanted] if _may_be_kept(wanted) else [], _own_locations(self._target)):
             path = self._target.parent / location
             if not self._is_ours(location, path):
                 continue
@@ -73,14 +73,27 @@ class Names:
         return not mentioned([path.name], path.parent, apart_from=self._target)
 
 
+def _may_be_kept(location: str) -> bool:
+    """Whether a name of data is none that onnx reads no data of, or that temporary files have."""
+    return ".." not in location and not is_temporary(PurePosixPath(location).name)
+
+
 def stem_of(target: Path) -> str:
-    """The name of a model file as names of its data begin with it; a model can only refer to text."""
-    name = target.name.encode(errors="surrogateescape")[:_LONGEST_STEM]
+    """The name of a model file as names of its data begin with it.
+
+    A model can only refer to text, and onnx reads no data of a name with two dots in a row.
+    """
+    name = re.sub(r"\.\.+", ".", target.name).encode(errors="surrogateescape")[:_LONGEST_STEM]
+    is_text = len(name) == _LONGEST_STEM or _is_text(name)
+    return (name.decode(errors="ignore").rstrip(".") if is_text else "") or "model"
+
+
+def _is_text(name: bytes) -> bool:
     try:
         name.decode()
     except UnicodeDecodeError:
-        return "model" if len(name) < _LONGEST_STEM else name.decode(errors="ignore")
-    return name.decode()
+        return False
+    return True
 
 
 def _own_locations(target: Path) -> Iterator[str]:
@@ -107,12 +120,13 @@ def copy_data(
     changed: dict[str, str] = {}
     for source, locations in found.items():
         location, is_there = names.find(locations[0], source)
-        stamp = files.stamp(source)
-        _check_data(source, max(needed[one] for one in locations), stamp)
+        stamps = [files.stamp(source_dir / one) for one in locations]
+        for stamp in stamps:
+            _check_data(source, max(needed[one] for one in locations), stamp)
         if not is_there:
             path = target.parent / location
             temporary = replacement.temporary(path.parent)
-            _copy(source, temporary, stamp)
+            _copy(source, temporary, stamps[0])
             replacement.put(temporary, path)
         changed |= {one: location for one in locations if one != location}
     return changed

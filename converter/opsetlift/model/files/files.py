@@ -102,7 +102,8 @@ class JobFiles:
 
     def _data_entries(self, model: ModelProto, folder: Path) -> Iterator[_Entry]:
         for location in external_locations(model):
-            yield self._checked(resolve_location(location, folder), f"the external data {location!r} of the input")
+            resolve_location(location, folder)  # an error where it leads out of the folder
+            yield self._checked(folder / location, f"the external data {location!r} of the input")
 
     def write(self, path: Path, role: str) -> Path:
         """Note a file that is to be written; returns the file itself where the path is a link to it.
@@ -137,9 +138,11 @@ class JobFiles:
         self._targets = [*self._targets, _Entry(path, "the external data of the model", _Identity.of(path))]
 
     def stamp(self, path: Path) -> Stamp | None:
-        """How a source stood when it was noted; None for what is no source."""
-        entry = _find(self._sources, _Identity.of(path))
-        return None if entry is None else entry.identity.stamp
+        """How a source stood when it was noted, by the path that was noted; None for what is no source.
+
+        The path may lead to another file since: a link may have taken its place.
+        """
+        return next((entry.identity.stamp for entry in self._sources if entry.path == path), None)
 
     def _check_replaceable(self, path: Path, resolved: Path, role: str) -> None:
         if not resolved.exists():

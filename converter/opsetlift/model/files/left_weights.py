@@ -29,7 +29,9 @@ class FileRange(NamedTuple):
     size: int
 
     def blocks(self) -> Iterator[bytes]:
-        """The bytes, some at a time. Raises ModelFileError where the file ends before."""
+        """The bytes, some at a time. Raises ModelFileError where the file ends before, or is none any more."""
+        if not self.path.is_file():  # reading what took its place may never end
+            raise ModelFileError(f"{self.path.name!r} is not a regular file any more")
         with self.path.open("rb") as file:
             file.seek(self.start)
             left = self.size
@@ -79,7 +81,7 @@ class LeftWeights:
         """Whether the data of a tensor was left in the file."""
         if self.source is None or not is_external(tensor):
             return False
-        return external_reference(tensor).location == self.source.name
+        return any(entry.key == "location" and entry.value == self.source.name for entry in tensor.external_data)
 
     def range_of(self, tensor: TensorProto) -> FileRange:
         """Where the data of a tensor that was left is."""

@@ -23,6 +23,8 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+_MARK = ".opsetlift-"
+
 _LONGEST_WAIT = 60.0
 """Seconds."""
 
@@ -84,8 +86,13 @@ class Temporary:
             self.file.close()
 
 
+def is_temporary(name: str) -> bool:
+    """Whether a name begins as those of temporary files do."""
+    return name.startswith(_MARK)
+
+
 def _temporary_path(folder: Path) -> Path:
-    return folder / f".opsetlift-{_machine()}-{os.getpid()}-{secrets.token_hex(6)}.tmp"
+    return folder / f"{_MARK}{_machine()}-{os.getpid()}-{secrets.token_hex(6)}.tmp"
 
 
 def _try_to_lock(file: BinaryIO, *, wait: bool = True) -> None:
@@ -98,7 +105,7 @@ def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of processes of this machine that are gone: nobody holds their locks."""
     if fcntl is None:
         return
-    pattern = re.compile(rf"\.opsetlift-{_machine()}-\d+-[0-9a-f]{{12}}\.tmp")
+    pattern = re.compile(rf"{re.escape(_MARK)}{_machine()}-\d+-[0-9a-f]{{12}}\.tmp")
     with contextlib.suppress(OSError):
         for name in filter(pattern.fullmatch, os.listdir(folder)):
             with contextlib.suppress(OSError):

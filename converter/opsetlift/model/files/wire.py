@@ -14,7 +14,10 @@ PROTOBUF_LIMIT = 2**31 - 1
 """The most bytes that a message can have."""
 
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
+_LARGEST_NUMBER = 2**29 - 1
 _LONGEST_VARINT = 10
+_LONGEST_TAG = 5
+"""Bytes, also of a length: protobuf takes no longer ones, though it would for values of fields."""
 
 
 class NotWireFormatError(ValueError):
@@ -55,14 +58,16 @@ def fields(file: BinaryIO, start: int, end: int) -> Iterator[Field]:
     """
     while start < end:
         file.seek(start)
-        tag = _read_varint(file)
+        tag = _read_varint(file, _LONGEST_TAG)
         number, kind = tag >> 3, tag & 7
+        if not 0 < number <= _LARGEST_NUMBER:
+            raise NotWireFormatError(f"a field of number {number}")
         content = file.tell()
         if kind == VARINT:
             _read_varint(file)
             after = file.tell()
         elif kind == DELIMITED:
-            length = _read_varint(file)
+            length = _read_varint(file, _LONGEST_TAG)
             content = file.tell()
             after = content + length
         elif kind in _WIDTHS:
@@ -75,9 +80,9 @@ def fields(file: BinaryIO, start: int, end: int) -> Iterator[Field]:
         start = after
 
 
-def _read_varint(file: BinaryIO) -> int:
+def _read_varint(file: BinaryIO, longest: int = _LONGEST_VARINT) -> int:
     number = 0
-    for place in range(_LONGEST_VARINT):
+    for place in range(longest):
         (byte,) = file.read(1) or (None,)
         if byte is None:
             break

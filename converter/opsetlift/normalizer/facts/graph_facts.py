@@ -12,7 +12,7 @@ import onnx_graphsurgeon as gs
 from onnx import ModelProto, NodeProto, TypeProto
 
 from opsetlift.evaluator import constant_results
-from opsetlift.facts import ModelFacts, ScopeFacts, elements_of, inferred_types, is_static, merged
+from opsetlift.facts import MADE_UP, ModelFacts, ScopeFacts, elements_of, inferred_types, is_static, merged
 from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key
 from opsetlift.normalizer.facts.declarations import forget_declarations
@@ -32,10 +32,6 @@ _LARGEST_COPIED = 1 << 14
 
 _LARGEST_EVALUATED = 1 << 28
 """Bytes of inputs, and elements of an output, up to which a node of weights is evaluated."""
-
-
-MADE_UP = "unk__"
-"""How the names begin that onnx's inference gives to sizes that it does not know."""
 
 
 Revision = tuple[int, int]

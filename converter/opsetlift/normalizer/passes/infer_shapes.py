@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import onnx_graphsurgeon as gs
 
-from opsetlift.normalizer.facts.graph_facts import MADE_UP
+from opsetlift.facts import MADE_UP
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 

@@ -182,15 +182,24 @@ def _most_different(table: Array) -> NDArray[numpy.bool_]:
     return found
 
 
+def values_at_once(tables: Tables, layouts: Layouts, base: Layout) -> Iterator[tuple[Layout, Filling]]:
+    """Each value of all inputs, along an open dimension."""
+    yield from _at_once(tables, layouts, base, 1)
+
+
 def pairs_at_once(tables: Tables, layouts: Layouts, base: Layout) -> Iterator[tuple[Layout, Filling]]:
     """Each pair of values, of two inputs or of two elements of one, along an open dimension.
 
-    For small tables it is all triples and more. Position p of that dimension holds the digits of p, one per input and
-    per step in other dimensions.
+    For small tables it is all triples and more.
     """
     values = max(map(len, tables.values()))
-    digits = 2 if values > 16 else 3 if values > 4 else 8
-    for layout, symbol in layouts.long(base, values**digits, 2 if digits == 2 else 3):
+    yield from _at_once(tables, layouts, base, 2 if values > 16 else 3 if values > 4 else 8)
+
+
+def _at_once(tables: Tables, layouts: Layouts, base: Layout, digits: int) -> Iterator[tuple[Layout, Filling]]:
+    """Position p of an open dimension holds the digits of p, one per input and per step in other dimensions."""
+    values = max(map(len, tables.values()))
+    for layout, symbol in layouts.long(base, values**digits, min(digits, 3)):
         filling = {}
         for number, (name, table) in enumerate(tables.items()):
             shape = layout.shapes[name]

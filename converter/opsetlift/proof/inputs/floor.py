@@ -24,6 +24,7 @@ from opsetlift.proof.inputs.building import CaseBuilder
 from opsetlift.proof.inputs.cases import Attempt, Case, Floor, Input
 from opsetlift.proof.inputs.filling import drawn_between, own_numbers
 from opsetlift.proof.inputs.shape_controls import attempt_moved, is_number, outputs_grow
+from opsetlift.proof.model_numbers import derived_from
 from opsetlift.proof.shapes import dims_of, elements
 
 FEW_NUMBERS = 16
@@ -68,13 +69,14 @@ class DiversityFloor:
     def __init__(self, builder: CaseBuilder, floor: Floor, numbers: Sequence[float], words: Sequence[str] = ()) -> None:
         self._builder = builder
         self._numbers = numbers
+        required = (*numbers, *(derived_from(numbers) if floor is Floor.BRIEF else ()))
         self._floor = floor
         self._bases: dict[str, _Base] = {}
         self._tallies = {
             one.name: Tally(
                 one.dtype,
                 required_values(
-                    one.dtype, tuple(numbers), tuple(words), rounding=builder.rounding, briefly=floor is Floor.BRIEF
+                    one.dtype, required, tuple(words), rounding=builder.rounding, briefly=floor is Floor.BRIEF
                 ),
                 CONTROLS if one.controls_shapes else DATA,
                 is_empty=0 in (dims_of(one.type) or ()),
@@ -119,7 +121,7 @@ class DiversityFloor:
 
     def _try_ranges(self, attempt: Attempt) -> None:
         """Ordinary numbers of both signs, of several magnitudes, in all data inputs at once."""
-        names = self._data
+        names = self.data
         for low, high in RANGES if names else ():
             base = self._bases[names[0]].case
             near = 0.0 if self._builder.rounding else low
@@ -127,7 +129,7 @@ class DiversityFloor:
             attempt(Case.of(base.layout, f"between {near:g} and {high:g}", {**base.values, **drawn}, is_required=True))
 
     @property
-    def _data(self) -> list[str]:
+    def data(self) -> list[str]:
         """The inputs that hold data, and of which some value was accepted."""
         return [name for name, tally in self._tallies.items() if name in self._bases and tally.role == DATA]
 
@@ -155,7 +157,7 @@ class DiversityFloor:
 
     def _try_together(self, attempt: Attempt) -> None:
         """Accepted values of all data inputs at once: a difference may take two of them."""
-        names = self._data
+        names = self.data
         accepted = {name: values for name in names if (values := self._tallies[name].accepted())}
         rng = self._builder.rng
         for _ in range(TOGETHER if len(accepted) > 1 else 0):
@@ -172,7 +174,7 @@ class DiversityFloor:
         Rows of a Latin square hold every pair for all inputs at once.
         """
         inputs = {one.name: one for one in self._builder.inputs}
-        names = [name for name in self._data if is_number(inputs[name]) and not _is_complex(inputs[name])]
+        names = [name for name in self.data if is_number(inputs[name]) and not _is_complex(inputs[name])]
         held = {
             name: own_numbers(self._numbers[:MOST_PAIRED], self._bases[name].case.values[name].dtype) for name in names
         }

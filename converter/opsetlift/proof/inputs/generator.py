@@ -33,6 +33,7 @@ from opsetlift.proof.inputs.exhaustive import (
     pairs_at_once,
     pairs_beside_constant,
     pairs_by_turns,
+    values_at_once,
 )
 from opsetlift.proof.inputs.filling import (
     ALIKE,
@@ -106,6 +107,9 @@ MODEL_SIZES = 4
 
 LARGEST_OWN = 1 << 10
 """Numbers of a site up to this one are tried in what controls shapes."""
+
+MOST_POSITIONS = 4
+"""Inputs of so many integers may be positions."""
 
 MOST_VARIED = 4
 """Of so many inputs that control shapes all strategies are tried in whole models."""
@@ -209,8 +213,8 @@ class InputGenerator:
         """For the shapes of inputs those of the outputs."""
         self._sizes_follow_values = False
         """Whether inputs of the same shapes gave outputs of others."""
-        sizes = [int(one) for one in numbers if 1 < one <= BEARABLE and one == int(one)]
-        self._model_sizes = sorted(sizes, key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
+        sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
+        self._model_sizes = sorted(dict.fromkeys(sizes), key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         self._first_layout: Layout | None = None
@@ -266,6 +270,8 @@ class InputGenerator:
             self._try_own_sizes(wanted)
             if self._is_brief:
                 self._try_sizes(wanted)
+                self._try_ranks(wanted)
+                self._try_narrow(wanted)
                 self._try_controls(wanted)
         except Enough:
             pass
@@ -444,12 +450,53 @@ class InputGenerator:
         if self._first_layout is None:
             return
         accepted = self._accepted
-        numbers = dict.fromkeys(size for number in self._model_sizes for size in (number, number + 1))
-        for layout in self._layouts.telling(self._first_layout, list(numbers)):
+        for layout in self._layouts.telling(self._first_layout, self._model_sizes):
             for controls in [accepted.controls, dict.fromkeys(accepted.controls, "sizes")][
                 : 1 + bool(accepted.controls)
             ]:
                 attempt(replace(self._builder.case(layout, accepted.data, controls), is_required=True))
+            alike = set(layout.sizes.values())
+            if len(alike) == 1:
+                attempt(replace(self._builder.case(layout, "ones", accepted.controls), is_required=True))
+                self._try_beyond(layout, alike.pop() - 2, attempt)
+
+    def _try_beyond(self, layout: Layout, number: int, attempt: Attempt) -> None:
+        """One more than a number of the models, from either end, in few integers: the number may bound a position."""
+        few = [
+            one for one in self._inputs if is_number(one) and 0 < elements(layout.shapes[one.name]) <= MOST_POSITIONS
+        ]
+        for one in few[:MOST_VARIED] if number in self._model_sizes else ():
+            dtype = dtypes.numpy_dtype(one.dtype or "int64")
+            for value in (number + 1, -number - 1) if dtype.kind == "i" else ():
+                filled = numpy.full(layout.shapes[one.name], value).astype(dtype)
+                filling = f"{one.name} is {value}"
+                case = self._builder.case(layout, "positive", self._accepted.controls, filling, {one.name: filled})
+                attempt(replace(case, is_required=True))
+
+    def _try_ranks(self, attempt: Attempt) -> None:
+        """Inputs of unknown rank of each rank, where fewer cases were asked for than it takes to come to all."""
+        tried = [self._first_layout.ranks] if self._first_layout is not None else []
+        for layout in self._layouts.bases():
+            if layout.ranks and layout.ranks not in tried:
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
+                if attempt(replace(case, is_required=True)) is not None:
+                    tried.append(layout.ranks)
+
+    def _try_narrow(self, attempt: Attempt) -> None:
+        """Every value of data of at most 16 bits along an open size, and every pair of values of at most 8."""
+        if self._first_layout is None or self._builder.rounding:
+            return
+        dtypes_of = {name: pool.dtype for name, pool in self._builder.pools.items() if name in self._floor.data}
+        narrow, bytewise = (
+            {name: table for name, dtype in dtypes_of.items() if (table := every_value_of(dtype, bits)) is not None}
+            for bits in (16, 8)
+        )
+        values = values_at_once(narrow, self._layouts, self._first_layout) if narrow else ()
+        pairs = pairs_at_once(bytewise, self._layouts, self._first_layout) if len(bytewise) > 1 else ()
+        for label, cases in (("every value", values), ("every pair of values", pairs)):
+            for layout, filling in cases:
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls, label, filling)
+                attempt(replace(case, is_required=True))
 
     def _try_own_sizes(self, attempt: Attempt) -> None:
         """One more than a number of the site in what controls shapes, beside a size as large: it may be a bound."""
@@ -693,7 +740,7 @@ class InputGenerator:
         return min(max([3, *turns]), MOST_TURNS)
 
     def _try_exhaustively(self, base: Layout, attempt: Attempt) -> None:
-        """Every value of bool and 8-bit inputs, in all combinations where they are few, and pairs of values of all."""
+        """Every value of inputs of up to 16 bits, in all combinations where they are few, and pairs of all values."""
         builder, accepted = self._builder, self._accepted
         special = {name: pool.values for name, pool in builder.pools.items() if name not in builder.controls}
         if not special or builder.rounding:
@@ -711,6 +758,10 @@ class InputGenerator:
         if narrow:
             combined = list(every_combination(narrow, base.shapes)) if len(narrow) == len(tables) else []
             attempt_all("every value", iter(combined) if combined else every_value(narrow, base.shapes))
+        wide = {name: every_value_of(builder.pools[name].dtype, 16) for name in special if name not in narrow}
+        wide_tables = {name: table for name, table in wide.items() if table is not None}
+        for layout, filling in values_at_once(wide_tables, self._layouts, base) if wide_tables else ():
+            attempt(builder.case(layout, accepted.data, accepted.controls, "every value", filling))
         for constant in self._constants:
             attempt_all("the values of a constant", pairs_beside_constant(special, base.shapes, constant))
         were_paired = False

@@ -22,6 +22,9 @@ MOST_FITTED = 8
 MOST_TOLD = 4
 """So many open sizes of a whole model are varied alone."""
 
+MOST_JOINED = 3
+"""So many numbers of whole models are tried as two sizes at once."""
+
 _UNKNOWN = "?"
 _LENGTH = "the length of a list"
 
@@ -212,19 +215,32 @@ class Layouts:
                 yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
 
     def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
-        """Around a layout each of the first few open sizes 0, 1 or a number, all the same, and one twice another."""
+        """Around a layout each of the first few open sizes 0, 1, a number or one more.
+
+        All of them are the same, too, two of them are two numbers, and one is twice another.
+        """
         symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
         tried = [dict(base.sizes)]
-        every = [("every open size", dict.fromkeys(base.sizes, size)) for size in (0, 1, 3) if len(symbols) > 1]
-        alone = [("sizes", {symbol: size}) for size in (0, 1, *numbers) for symbol in symbols]
+        usual = (0, 1, 3) if len(symbols) > 1 else ()
+        near = list(dict.fromkeys(size for number in numbers for size in (number, number + 1)))
+        # An index beyond a number takes a size of two more.
+        alike = dict.fromkeys([*usual, *near, *(number + 2 for number in numbers)])
+        every = [("every open size", dict.fromkeys(base.sizes, size)) for size in alike]
+        alone = [("sizes", {symbol: size}) for size in (0, 1, *near) for symbol in symbols]
         twice = [("sizes", {one: 2 * base.sizes[other]}) for one, other in permutations(symbols[:3], 2)]
-        for label, changed in (*every, *alone, *twice):
+        both = [
+            ("sizes", dict(zip(two, sizes, strict=True)))
+            for two in combinations(symbols[:3], 2)
+            for sizes in permutations(numbers[:MOST_JOINED], 2)
+        ]
+        for label, changed in (*every, *alone, *twice, *both):
             sizes = {**base.sizes, **changed}
             if sizes in tried:
                 continue
             tried.append(sizes)
             told = next(iter(changed.values()))
-            label = f"{label} {told}" if label != "sizes" else f"size {told} for {next(iter(changed))}"
+            each = " and ".join(f"size {size} for {symbol}" for symbol, size in changed.items())
+            label = f"{label} {told}" if label != "sizes" else each
             yield from self._bearable(label, base.ranks, sizes)
         yield from self._unlike(base)
 
