@@ -70,6 +70,10 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
         yield printable(f"  no initializers that only subgraphs read{source}")
+    if target.shared_constants is not None:
+        places = ", ".join(target.shared_constants.places)
+        source = _source(target, "shared_constants")
+        yield printable(f"  constants that other nodes read, too, are copied for {places}{source}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
@@ -102,6 +106,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "takes_captured_initializers": target.takes_captured_initializers,
+        "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "kernels": {
             f"{domain}.{operator}-{since}".lstrip("."): [
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
+from opsetlift.conversion.own_constants import give_own_constants
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.targets import Target
@@ -22,6 +23,17 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
     Raises:
         ConversionRefused: With everything that the IR version cannot hold.
     """
+    done = _fitted_to_ir_version(source, walked, ir, runtime)
+    shared = runtime.shared_constants if runtime is not None else None
+    if runtime is not None and shared is not None and (copied := give_own_constants(source, walked, shared)):
+        done.notes.append(
+            f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
+            f"as {runtime.called} loses these after some of them"
+        )
+    return done
+
+
+def _fitted_to_ir_version(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
     model = walked.model
     wanted = model.ir_version if runtime is None else runtime.ir_version_for(model.ir_version)
     has_functions = runtime is None or runtime.has_functions

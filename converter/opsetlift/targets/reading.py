@@ -20,6 +20,7 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
+    shared_constants = { as_values = ["Add"], alone = ["MatMul.A"], source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
     absent_last_inputs = { are_taken = false, source = "docs" }
 
@@ -70,6 +71,11 @@ the node is written so where all hold. `text` ends a sentence that begins with t
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none.
 
+`shared_constants` names operators, or inputs as MatMul.A, after which other nodes no longer find a constant: what those
+in `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
+`alone` have read is lost for all others, and so it is after those in `alone_as_vectors` where only one axis of the
+constant is longer than 1. All other nodes may share constants. Copies are written where they are needed.
+
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
 unless the file says otherwise.
@@ -93,6 +99,7 @@ from opsetlift.support.text import printable
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
+from opsetlift.targets.shared_constants import SharedConstants
 from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 
 # Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
@@ -112,6 +119,7 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
+    "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "computed_constants": {"are_taken", "source"},
     "absent_last_inputs": {"are_taken", "source"},
 }
@@ -263,6 +271,7 @@ class _Reader:
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
+            shared_constants=self._shared_constants(release.get("shared_constants")),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
@@ -277,6 +286,17 @@ class _Reader:
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _shared_constants(self, fact: Any) -> SharedConstants | None:
+        if fact is None:
+            return None
+        places = {key: value for key, value in fact.items() if key != "source"}
+        for key, names in places.items():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise self._fault(f"shared_constants: {key} is a list of operators and of inputs such as MatMul.A")
+        if not any(places.values()):
+            raise self._fault("shared_constants names no place where a constant is lost")
+        return SharedConstants(**{key: frozenset(names) for key, names in places.items()})
 
     def _forms_of_absent_inputs(self, where: str, release: Mapping[str, Any]) -> list[Form]:
         """A form for each operator that may have inputs without a name, where the runtime fails on these."""
