@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from opsetlift.conversion.traced_edit import TracedEdit
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import overridable_initializers
-from opsetlift.model.scopes import GRAPH_PATH, Container, imported_opsets, subgraphs
+from opsetlift.model.scopes import GRAPH_PATH, Container, imported_opsets, subgraphs, subgraphs_within
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import canonical_domain, definition, display_domain
 from opsetlift.specification.operands import operands
@@ -92,6 +92,8 @@ class _Readers:
     ) -> None:
         self._opsets = imported_opsets(model.opset_import)
         self._shared = shared
+        containers = (model.graph, *subgraphs_within(model.graph))
+        self._operators = {name: node.op_type for one in containers for node in one.node for name in node.output}
         self._shapes = {tensor.name: tuple(tensor.dims) for tensor in tensors}
         self._owners = {tensor.name: Owners(tensor.name, partial(copy, tensor)) for tensor in tensors}
 
@@ -101,10 +103,11 @@ class _Readers:
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, self._opsets.get(domain, 0))
         formals = {one.position: one.formal for one in operands(node, found)[0]} if found is not None else {}
+        before = {self._operators[name] for name in names if name in self._operators}
         operator = f"{display_domain(domain)}.{node.op_type}" if domain else node.op_type
         for position, name in enumerate(names):
             if name in self._owners:
-                use = self._shared.use(operator, formals.get(position, ""), self._shapes[name])
+                use = self._shared.use(operator, formals.get(position, ""), self._shapes[name], before)
                 names[position] = self._owners[name].name_for(use)
         return names
 

@@ -71,8 +71,8 @@ the node is written so where all hold. `text` ends a sentence that begins with t
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none.
 
-`shared_constants` names operators, or inputs as MatMul.A, after which other nodes no longer find a constant: what those
-in `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
+`shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
+MatMul", which let other nodes no longer find a constant: what those in `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
 `alone` have read is lost for all others, and so it is after those in `alone_as_vectors` where only one axis of the
 constant is longer than 1. All other nodes may share constants. Copies are written where they are needed.
 
@@ -293,7 +293,9 @@ class _Reader:
         places = {key: value for key, value in fact.items() if key != "source"}
         for key, names in places.items():
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise self._fault(f"shared_constants: {key} is a list of operators and of inputs such as MatMul.A")
+                raise self._fault(
+                    f"shared_constants: {key} is a list of operators, of inputs such as MatMul.A, and of such as 'Add after MatMul'"
+                )
         if not any(places.values()):
             raise self._fault("shared_constants names no place where a constant is lost")
         return SharedConstants(**{key: frozenset(names) for key, names in places.items()})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +17,11 @@ class _Use(Enum):
 
 @dataclass(frozen=True)
 class SharedConstants:
-    """The places that a constant is lost in; each is an operator, or an input of one as "MatMul.A"."""
+    """The places that a constant is lost in.
+
+    Each is an operator, an input of one as "MatMul.A", or an operator with one that computes another of its inputs, as
+    "Add after MatMul".
+    """
 
     as_values: frozenset[str] = frozenset()
     """What they have read is computed for all that follow, so that places that need a constant no longer find one."""
@@ -35,9 +39,16 @@ class SharedConstants:
         """For JSON."""
         return {key: sorted(names) for key, names in vars(self).items() if names}
 
-    def use(self, operator: str, formal: str, shape: Sequence[int]) -> _Use:
-        """How the input of an operator with a name in its schema reads a constant of a shape."""
-        names = {operator, f"{operator}.{formal}"}
+    def use(self, operator: str, formal: str, shape: Sequence[int], before: Collection[str]) -> _Use:
+        """How the input of an operator with a name in its schema reads a constant.
+
+        Args:
+            operator: As places name it.
+            formal: The name of the input.
+            shape: That of the constant.
+            before: The operators that compute other inputs of the node.
+        """
+        names = {operator, f"{operator}.{formal}", *(f"{operator} after {one}" for one in before)}
         is_vector = sum(size != 1 for size in shape) == 1
         if names & self.alone or (is_vector and names & self.alone_as_vectors):
             return _Use.ALONE
