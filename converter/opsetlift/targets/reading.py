@@ -21,6 +21,7 @@
     unnamed_dimensions = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
     shared_constants = { as_values = ["Add"], alone = ["MatMul.A"], source = "docs" }
+    misread_producers = { names = ["pytorch"], operators = ["AveragePool"], source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
     absent_last_inputs = { are_taken = false, source = "docs" }
 
@@ -72,9 +73,13 @@ inputs of a model nor as constants. `absent_last_inputs` says whether nodes may 
 which mean the same as none.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
-MatMul", which let other nodes no longer find a constant: what those in `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
-`alone` have read is lost for all others, and so it is after those in `alone_as_vectors` where only one axis of the
-constant is longer than 1. All other nodes may share constants. Copies are written where they are needed.
+MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
+from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and
+so it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may
+share constants. Copies are written where they are needed.
+
+`misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
+these operators are written without such a name.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -120,6 +125,7 @@ _KEYS_OF_FACT = {
     "unnamed_dimensions": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
+    "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
     "absent_last_inputs": {"are_taken", "source"},
 }
@@ -272,6 +278,7 @@ class _Reader:
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
+            misread_producers=self._misread_producers(release),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
@@ -287,15 +294,19 @@ class _Reader:
             like=like,
         )
 
+    def _misread_producers(self, release: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+        operators = release.get("misread_producers", {}).get("operators", [])
+        if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
+            raise self._fault("misread_producers: operators is a list of names")
+        return {name: frozenset(operators) for name in self._names(release, "misread_producers")}
+
     def _shared_constants(self, fact: Any) -> SharedConstants | None:
         if fact is None:
             return None
         places = {key: value for key, value in fact.items() if key != "source"}
         for key, names in places.items():
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise self._fault(
-                    f"shared_constants: {key} is a list of operators, of inputs such as MatMul.A, and of such as 'Add after MatMul'"
-                )
+                raise self._fault(f"shared_constants: {key} is a list of names")
         if not any(places.values()):
             raise self._fault("shared_constants names no place where a constant is lost")
         return SharedConstants(**{key: frozenset(names) for key, names in places.items()})

@@ -53,6 +53,8 @@ class Target:
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
     shared_constants: SharedConstants | None = None
     """Where it loses constants that several nodes read; None where it loses none."""
+    misread_producers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names of producers, with the operators that it computes otherwise in models of theirs."""
     computes_constants: bool = True
     """Whether it takes nodes that compute from constants alone, and shapes of values whose sizes are fixed."""
     kernels: Kernels = field(default_factory=dict)
