@@ -8,6 +8,7 @@ from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.notes import take_notes
 from opsetlift.model.scopes import subgraphs_within
 from opsetlift.targets import Target
 
@@ -31,21 +32,22 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
         )
-    if runtime is not None and (sentence := _forget_producer(walked.model, runtime)):
+    if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)
     return done
 
 
-def _forget_producer(model: ModelProto, runtime: Target) -> str:
+def _forget_producer(walked: Walked, runtime: Target, done: Fitting) -> str:
     """Remove the name of the producer, where the runtime computes something else for it; "" where it stays."""
-    name = model.producer_name
+    model, name = walked.model, walked.model.producer_name
     misread = runtime.misread_producers.get(name, frozenset())
     containers = (model.graph, *subgraphs_within(model.graph), *model.functions)
     found = sorted({node.op_type for one in containers for node in one.node} & misread)
     if not found:
         return ""
-    model.ClearField("producer_name")
-    model.ClearField("producer_version")
+    fields = {"producer_name", "producer_version"}
+    done.moved_notes += take_notes(model, fields)
+    walked.trace.moved_notes |= fields
     return f"removed the producer name {name!r}, as {runtime.called} computes {', '.join(found)} otherwise for it"
 
 

@@ -39,7 +39,7 @@ def give_own_constants(source: ModelProto, walked: Walked, shared: SharedConstan
         added = graph.initializer.add()
         added.CopyFrom(tensor)
         added.name = walked.names.fresh(tensor.name)
-        trace.scope(GRAPH_PATH).added_initializers.add(added.name)
+        trace.copied_initializers[added.name] = tensor.name
         return str(added.name)
 
     inputs = {info.name for info in graph.input}

@@ -64,10 +64,10 @@ sizes that are not known), `single_axes` (inputs that have one element along an 
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
 number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first
 input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result along the chain, or a product
-that it reads), `other_axes` (lists of axes that are not the last one alone), `misfits_normalized_axes` (a
-constant that it or the first of the chain reads has not the shape that a ReduceMean in the chain takes the mean of), `has_other_numbers` (than the 0 and 1
-that a Cast made of truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the
-dtype before the Cast before it);
+that it reads), `other_axes` (lists of axes that are not the last one alone), `misfits_normalized_axes` (a constant that
+it or the first of the chain reads has another shape than the last axes, of which a ReduceMean in the chain takes the
+mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth values), `ends_with_absent_input` (the last one
+has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
