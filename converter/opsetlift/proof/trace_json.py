@@ -16,7 +16,7 @@ def trace_as_dict(trace: ConversionTrace) -> dict[str, Any]:
     """The scopes of a trace with their sites; rules by name and bound."""
     return {
         "scopes": {path: _scope_as_dict(scope) for path, scope in trace.scopes.items()},
-        "copied_initializers": dict(trace.copied_initializers),
+        **({"copied_initializers": dict(trace.copied_initializers)} if trace.copied_initializers else {}),
         **_sets_as_lists(trace),
     }
 
