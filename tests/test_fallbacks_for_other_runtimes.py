@@ -716,3 +716,119 @@ class TestVolumes:
             "{ a = Conv (x, w) n = Abs (x) b = Conv (n, w) y = Add (a, b) }"
         )
         assert operators(converted(text, "opencv==4.14")) == ["Conv", "Abs", "Conv", "Neg", "Sub"]
+
+
+class TestBatchNormalizationBehindAnActivation:
+    """OpenCV 5.0 fuses both with the Conv before, and puts the normalization first."""
+
+    TEXT = (
+        "g (float[1,2,3,3] x) => (float[1,2,3,3] y) <float[2,2,1,1] w = {{1, 2, 3, 4}}, float[2] s = {{1, 2}}, "
+        "float[2] b = {{3, 4}}, float[2] m = {{0.5, 1}}, float[2] v = {{1, 2}}> "
+        "{{ c = Conv (x, w) {0} y = BatchNormalization (a, s, b, m, v) }}"
+    )
+
+    @pytest.mark.parametrize("activation", ["a = Tanh (c)", "g = Sigmoid (c) a = Mul (g, c)"])
+    def test_normalizes_the_negative(self, activation: str) -> None:
+        found = converted(self.TEXT.format(activation), "opencv==5.0")
+        assert operators(found)[-2:] == ["Neg", "BatchNormalization"]
+        numbers = {one.name: numpy_helper.to_array(one).tolist() for one in found.graph.initializer}
+        assert [numbers[name] for name in found.graph.node[-1].input[1:]] == [[-1, -2], [3, 4], [-0.5, -1], [1, 2]]
+
+    @pytest.mark.parametrize(("activation", "runtime"), [("Relu", "opencv==5.0"), ("Tanh", "opencv==4.14")])
+    def test_stays_where_it_is_taken(self, activation: str, runtime: str) -> None:
+        found = converted(self.TEXT.format(f"a = {activation} (c)"), runtime)
+        assert operators(found) == ["Conv", activation, "BatchNormalization"]
+
+    def test_is_refused_with_a_computed_mean(self) -> None:
+        text = self.TEXT.format("a = Tanh (c)").replace("float[1,2,3,3] x)", "float[1,2,3,3] x, float[2] given)")
+        refused(text.replace("(a, s, b, m, v)", "(a, s, b, given, v)"), "opencv==5.0", because="before the activation")
+
+
+class TestNormalizationsWithOtherFactors:
+    """OpenCV 4.14 and 5.0 fuse what ends with a sum whatever its shape is, and take that of the mean's axes only."""
+
+    TEXT = (
+        "g (float[2,3,4] x) => (float[2,3,4] y) <float two = {{2}}, float e = {{0.00001}}, {1}> {{ "
+        "m = ReduceMean <axes = [{0}]> (x) d = Sub (x, m) p = Pow (d, two) v = ReduceMean <axes = [{0}]> (p) "
+        "w = Add (v, e) r = Sqrt (w) n = Div (d, r) f = Mul (n, k) y = Add (f, k) }}"
+    )
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("factor", ["float k = {2}", "float[1,1,4] k = {1, 2, 3, 4}", "float[3,1] k = {1, 2, 3}"])
+    def test_end_with_a_difference(self, runtime: str, factor: str) -> None:
+        assert operators(converted(self.TEXT.format(-1, factor), runtime))[-2:] == ["Mul", "Sub"]
+
+    @pytest.mark.parametrize(("axis", "factor"), [(-1, "float[4] k = {1, 2, 3, 4}"), (1, "float[3,1] k = {1, 2, 3}")])
+    def test_of_the_shape_that_fits_or_of_other_axes_stay(self, axis: int, factor: str) -> None:
+        assert operators(converted(self.TEXT.format(axis, factor), "opencv==5.0"))[-2:] == ["Mul", "Add"]
+
+
+class TestSumsBehindProducts:
+    """OpenCV 5.0 fuses both, and fails if what it repeats has more than two axes."""
+
+    TEXT = (
+        "g (float[2,3,4] x) => (float[2,3,4] y) <float[4,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2}, "
+        "float[1,1,4] b = {1, 2, 3, 4}> { p = MatMul (x, w) y = Add (p, b) }"
+    )
+
+    def test_have_the_shape_of_the_product(self) -> None:
+        found = converted(self.TEXT, "opencv==5.0")
+        shapes = {one.name: list(one.dims) for one in found.graph.initializer}
+        assert shapes[found.graph.node[-1].input[1]] == [2, 3, 4]
+
+    def test_stay_with_vectors(self) -> None:
+        found = converted(self.TEXT.replace("[1,1,4]", "[4]"), "opencv==5.0")
+        assert [list(one.dims) for one in found.graph.initializer] == [[4, 4], [4]]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+def test_products_that_read_a_gelu_are_those_of_the_negatives(runtime: str) -> None:
+    text = (
+        "g (float[2,3] x, float[2,3] z) => (float[2,3] y) <float q = {1.4142135}, float h = {0.5}, float o = {1}> "
+        "{ d = Div (x, q) e = Erf (d) p = Add (e, o) m = Mul (x, h) a = Mul (m, p) y = Mul (z, a) }"
+    )
+    assert operators(converted(text, runtime))[-3:] == ["Neg", "Neg", "Mul"]
+
+
+def test_pads_that_count_are_kept_apart_from_the_pool_behind_them() -> None:
+    text = (
+        "g (float[1,2,8,8] x) => (float[1,2,8,8] y) "
+        "{ y = AveragePool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1> (x) }"
+    )
+    assert operators(converted(text, "opencv==4.14")) == ["Pad", "Max", "AveragePool"]
+
+
+class TestSequences:
+    """OpenCV takes images where it takes no tensors of rank 3."""
+
+    @pytest.mark.parametrize("slopes", ["float[2,1] s = {2, 3}", "float[1] s = {2}", "float s = {2}"])
+    def test_prelu(self, slopes: str) -> None:
+        text = f"g (float[1,2,4] x) => (float[1,2,4] y) <{slopes}> {{ y = PRelu (x, s) }}"
+        assert operators(converted(text, "opencv==5.0")) == ["Unsqueeze", "PRelu", "Squeeze"]
+
+    def test_prelu_with_computed_slopes_is_refused(self) -> None:
+        text = "g (float[1,2,4] x, float[2,1] s) => (float[1,2,4] y) { y = PRelu (x, s) }"
+        refused(text, "opencv==5.0", because="takes no computed slope of PRelu")
+
+    def test_transposed_convolutions(self) -> None:
+        text = "g (float[1,1,4] x) => (float[1,1,6] y) <float[1,1,3] w = {1, 2, 3}> { y = ConvTranspose (x, w) }"
+        assert "ConvTranspose" not in operators(converted(text, "opencv==4.5"))
+
+    @pytest.mark.parametrize("sizes", ["4", "2,2,2"])
+    def test_normalizations(self, sizes: str) -> None:
+        text = (
+            f"g (float[1,2,{sizes}] x) => (float[1,2,{sizes}] y) <float[2] s = {{1, 2}}, float[2] b = {{3, 4}}> "
+            "{ p = Relu (x) y = InstanceNormalization (p, s, b) }"
+        )
+        found = operators(converted(text, "opencv==5.0"))
+        assert len(found) == 4
+        assert found[2] == "InstanceNormalization"
+
+
+@pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+def test_loops_with_a_computed_number_of_runs_are_refused(runtime: str) -> None:
+    text = (
+        "g (int64[1] n, float[2] x) => (float[2] y) <bool go = {1}> { y = Loop <body = b (int64 i, bool c, float[2] v) "
+        "=> (bool d, float[2] w) { d = Identity (c) w = Add (v, v) }> (n, go, x) }"
+    )
+    refused(text, runtime, because="at least once where the number of runs is computed")

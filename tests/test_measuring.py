@@ -14,8 +14,10 @@ from opsetlift.cli import main
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.measuring import Journal, Runner, RunnerFault, all_cases, as_toml, measure
-from opsetlift.measuring.features import features_of
-from opsetlift.measuring.profile import Key, Profile
+from opsetlift.measuring.cases import Case
+from opsetlift.measuring.features import Feature, features_of
+from opsetlift.measuring.learning import Answered
+from opsetlift.measuring.profile import Key, Profile, without_failing_producers
 from opsetlift.measuring.runner import Answer
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.specification.dtypes import dtype_of_type
@@ -156,6 +158,24 @@ def test_a_chain_that_does_not_run_becomes_a_form(target: Target) -> None:
     assert not objection(target, after.format("Neg"))
     with_minimum = "(float[2] x, float low) => (float[2] y) { z = Relu (x) y = Clip (z, low) }"
     assert not objection(target, with_minimum)
+
+
+def _behind(operator: str, verdict: str) -> Answered:
+    case = Case(("", "Neg", 13), 13, ModelProto(), {}, {}, {}, frozenset([Feature("after", value=operator)]))
+    return Answered(case, verdict)
+
+
+@pytest.mark.parametrize(("failing", "is_blamed"), [(8, True), (5, True), (4, False)])
+def test_an_operator_behind_which_most_others_fail_is_the_one_that_fails(failing: int, *, is_blamed: bool) -> None:
+    answers: dict[Key, list[Answered]] = {
+        ("", f"Operator{number}", 13): [_behind("Mul", "differs" if number < failing else ""), _behind("Relu", "")]
+        for number in range(8)
+    }
+    answers["", "Clip", 13] = [_behind("Relu", "differs"), _behind("Relu", "")]
+    left = without_failing_producers(answers)
+    assert len(left["", "Operator0", 13]) == (1 if is_blamed else 2)
+    assert len(left["", "Operator7", 13]) == (1 if failing == 8 else 2)
+    assert len(left["", "Clip", 13]) == 2
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
+from opsetlift_rules.helpers.images import as_image
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 from opsetlift_rules.helpers.separating import put_sums_before
 
@@ -126,6 +127,21 @@ def compute_integer_prelu_by_sign(site: Site) -> None:
     site.replace(op.Add(op.Max(value, zero), op.Mul(site.input(1), op.Min(value, zero))))
 
 
+def apply_slopes_to_images(site: Site) -> None:
+    """Give sequences, tensors of rank 3, a last axis of size 1, for runtimes whose PRelu takes images only.
+
+    X [N, C, L]; the slope is constant.
+    """
+    slope = site.constant_value(1)
+    if slope is None or len(site.shape(0) or []) != _RANK_OF_SEQUENCES:
+        return
+    value, back = as_image(site, site.op_at(opsets.AXES_AS_INPUTS), site.input(0))
+    slopes = site.constant(slope[..., None] if slope.ndim else slope, hint="slopes")
+    site.replace(back(str(site.op.PRelu(value, slopes))))
+
+
+_RANK_OF_SEQUENCES = 3
+
 STEPS = [
     Step("Relu", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Relu", 13, 14, up=unchanged, down=replace_integer_relu_with_max),
@@ -148,6 +164,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
+    Fallback("PRelu", apply_slopes_to_images),
     Fallback("Relu", replace_relu_with_max),
     Fallback("Sigmoid", separate_from_the_node_before),
     Fallback("Tanh", separate_from_the_node_before),

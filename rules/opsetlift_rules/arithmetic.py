@@ -120,20 +120,21 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         return
     op, (first, second) = site.op, site.inputs
     is_vector_first = len(site.shape(0) or []) == 1 < len(site.shape(1) or [])
-    is_reduced = (site.shape(0) or [])[-1:] == [1] and site.dtype(0) in FLOATING
+    is_sum = operator == "Add" and site.dtype(0) in FLOATING
+    is_reduced = is_sum and (site.shape(0) or [])[-1:] == [1]
     if operator in ("Add", "Mul") and (site.constant_value(0) is not None or is_vector_first):
         site.replace(op.emit(operator, second, first))
     elif site.constant_value(0) is not None and operator == "Sub":
         site.replace(op.Add(op.Neg(second), first))
-    elif (repeated_constant := _repeated_constant(site)) is not None and not (operator == "Add" and is_reduced):
-        site.set_input(1, repeated_constant)
+    elif not is_reduced and (repeated_constant := _repeated_constant(site)) is not None:
+        site.replace(op.emit(operator, first, repeated_constant))
     elif copies_repeated_channels(site):
         return
     elif (scalar := _as_scalar(site)) is not None:
         site.set_input(1, scalar)
     elif operator == "Add" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
         site.replace(op.Sub(second, op.Neg(first)))
-    elif operator == "Add" and is_reduced:
+    elif is_sum:
         site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
     elif operator == "Sub" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
         site.replace(op.Add(first, op.Neg(second)))

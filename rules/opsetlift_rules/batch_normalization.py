@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, pop_attribute
@@ -18,6 +19,7 @@ from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.images import as_image, is_image
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
@@ -171,6 +173,30 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
 
 
+def negate_the_input_or_compute_batch_statistics(site: Site) -> None:
+    """Normalize the negative of the input, or compute the statistics of a batch where the node trains."""
+    if site.attribute("training_mode", 0) or any(site.node.output[1:]):
+        compute_batch_statistics(site)
+    else:
+        normalize_the_negative(site)
+
+
+def normalize_the_negative(site: Site) -> None:
+    """Negate the input, its mean and the scale: the same numbers, and no optimiser finds the node before.
+
+    X [N, C, *spatial]; the other inputs are [C].
+    """
+    if not all(site.constant_value(position) is not None for position in (1, 3)) or site.dtype(0) not in FLOATING:
+        return
+    op, (value, scale, bias, mean, variance) = site.op, site.inputs
+    scale, mean = (site.folded(partial(_negative, op, name), "negative") for name in (scale, mean))
+    site.replace(op.copy(op.Neg(value), scale, bias, mean, variance))
+
+
+def _negative(op: Operators, name: str) -> str:
+    return str(op.Neg(name))
+
+
 def compute_batch_statistics(site: Site) -> None:
     """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
@@ -220,10 +246,13 @@ STEPS = [
     Step("BatchNormalization", 14, 15, up=unchanged, down=_PARAMETERS_GET_ONE_DTYPE, because=_SEPARATE_DTYPES),
 ]
 
-_COMPUTE_BATCH_STATISTICS = rounding(
-    compute_batch_statistics, ulps=8, because="mean, variance, root and quotient round one by one"
+_NORMALIZE_OTHERWISE = rounding(
+    negate_the_input_or_compute_batch_statistics,
+    ulps=8,
+    when="it trains",
+    because="mean, variance, root and quotient round one by one",
 )
 
 FALLBACKS = [
-    Fallback("BatchNormalization", _COMPUTE_BATCH_STATISTICS),
+    Fallback("BatchNormalization", _NORMALIZE_OTHERWISE),
 ]

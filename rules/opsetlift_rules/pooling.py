@@ -60,7 +60,9 @@ def write_out_how_pads_count(site: Site) -> None:
     if not any(site.attribute("pads") or ()):
         return
     if site.attribute("count_include_pad", 0):
-        pad_before_averaging(site)
+        # A node of its own, so that it is looked at behind its Pad.
+        value = padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), windows_of(site).pads)
+        site.replace(site.op.copy(value, pads=None, auto_pad=None, count_include_pad=None))
     else:
         site.set_attribute("count_include_pad", 0)
 

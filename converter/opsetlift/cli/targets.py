@@ -70,6 +70,13 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
         yield printable(f"  no initializers that only subgraphs read{source}")
+    if target.shared_constants is not None:
+        places = ", ".join(target.shared_constants.places)
+        source = _source(target, "shared_constants")
+        yield printable(f"  constants that other nodes read, too, are copied for {places}{source}")
+    for name, read in target.misread_producers.items():
+        source = _source(target, "misread_producers")
+        yield printable(f"  the producer name {name!r} is removed from models with {', '.join(sorted(read))}{source}")
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
@@ -102,6 +109,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "takes_captured_initializers": target.takes_captured_initializers,
+        "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
+        "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {
             f"{domain}.{operator}-{since}".lstrip("."): [
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids

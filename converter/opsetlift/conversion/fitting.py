@@ -5,8 +5,11 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
+from opsetlift.conversion.own_constants import give_own_constants
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
+from opsetlift.model.notes import take_notes
+from opsetlift.model.scopes import subgraphs_within
 from opsetlift.targets import Target
 
 
@@ -22,6 +25,33 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
     Raises:
         ConversionRefused: With everything that the IR version cannot hold.
     """
+    done = _fitted_to_ir_version(source, walked, ir, runtime)
+    shared = runtime.shared_constants if runtime is not None else None
+    if runtime is not None and shared is not None and (copied := give_own_constants(source, walked, shared)):
+        done.notes.append(
+            f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
+            f"as {runtime.called} loses these after some of them"
+        )
+    if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
+        done.notes.append(sentence)
+    return done
+
+
+def _forget_producer(walked: Walked, runtime: Target, done: Fitting) -> str:
+    """Remove the name of the producer, where the runtime computes something else for it; "" where it stays."""
+    model, name = walked.model, walked.model.producer_name
+    misread = runtime.misread_producers.get(name, frozenset())
+    containers = (model.graph, *subgraphs_within(model.graph), *model.functions)
+    found = sorted({node.op_type for one in containers for node in one.node} & misread)
+    if not found:
+        return ""
+    fields = {"producer_name", "producer_version"}
+    done.moved_notes += take_notes(model, fields)
+    walked.trace.moved_notes |= fields
+    return f"removed the producer name {name!r}, as {runtime.called} computes {', '.join(found)} otherwise for it"
+
+
+def _fitted_to_ir_version(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | None) -> Fitting:
     model = walked.model
     wanted = model.ir_version if runtime is None else runtime.ir_version_for(model.ir_version)
     has_functions = runtime is None or runtime.has_functions

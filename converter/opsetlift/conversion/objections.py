@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
+from opsetlift.conversion.own_constants import shared_defaults
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key, referenced_names, subgraphs_within
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
@@ -26,6 +27,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
     found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
+    found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
         return found
@@ -69,6 +71,7 @@ def what_objections_depend_on(
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_captured_initializers,
+        target.shared_constants,
     )
 
 

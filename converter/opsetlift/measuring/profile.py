@@ -77,6 +77,8 @@ _OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9, CAPTURED_INITIALIZERS: 9}
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
 
+_FEWEST_BEHIND = 8
+"""Operators behind another one, below which that most of them fail may be their own doing."""
 _AS_MANY_AS_BEFORE = 0.75
 """A runtime that ignores opsets has one if it computes at least such a share of what it does of older ones."""
 
@@ -231,8 +233,30 @@ def _lacks(opset: int, domain: str, answers: Mapping[Key, Sequence[Answered]]) -
     return sum(here) / len(here) < _AS_MANY_AS_BEFORE * sum(before) / len(before)
 
 
+def without_failing_producers(answers: Mapping[Key, Sequence[Answered]]) -> dict[Key, list[Answered]]:
+    """Leave out the failures behind operators behind which most others fail: those tell of the first operator."""
+    tried: dict[str, dict[str, bool]] = {}
+    for (_, operator, _), those in answers.items():
+        for one in those:
+            for producer in _producers(one):
+                behind = tried.setdefault(producer, {})
+                behind[operator] = behind.get(operator, False) or one.is_right
+    failing = {
+        producer
+        for producer, behind in tried.items()
+        if len(behind) >= _FEWEST_BEHIND and 2 * sum(behind.values()) < len(behind)
+    }
+    return {
+        key: [one for one in those if one.is_right or not failing & _producers(one)] for key, those in answers.items()
+    }
+
+
+def _producers(answered: Answered) -> set[str]:
+    return {str(one.value) for one in answered.case.features if one.key == "after"}
+
+
 def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
-    for key, those in answers.items():
+    for key, those in without_failing_producers(answers).items():
         operator = history(key[0], key[1])
         assert operator is not None
         definition = operator.definitions[key[2]]

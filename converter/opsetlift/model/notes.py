@@ -46,7 +46,7 @@ def fields_missing_in(ir_version: int) -> set[str]:
 
 def take_notes(model: ModelProto, fields: set[str]) -> list[MovedNote]:
     """Take the notes in `fields` off a model, in place; returns them."""
-    found = list(_taken("model", "", model, fields & {"configuration"}))
+    found = list(_taken("model", "", model, fields & {"configuration", "producer_name", "producer_version"}))
     found += _off_graph(GRAPH_PATH, model.graph, fields)
     for function in model.functions:
         path = function_path(function)

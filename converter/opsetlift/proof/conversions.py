@@ -7,6 +7,7 @@ from onnx import ModelProto
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.notes import without_notes
 from opsetlift.proof.certificate import ConversionProof, Destination
+from opsetlift.proof.copies import read_as_originals
 from opsetlift.proof.declarations import declaration_differences
 from opsetlift.proof.scopes import paired_scopes
 from opsetlift.proof.site_proofs import SiteProofs
@@ -40,11 +41,13 @@ def prove_conversion(
         index: That of the original's graph, where somebody has it already.
     """
     noted = without_notes(original, trace.moved_notes)
+    converted, faults = read_as_originals(converted, trace)
     proofs = SiteProofs(noted, converted, seed, cache)
     pairs = list(paired_scopes(noted, converted, trace, index if noted is original else None))
     proofs.add_all(pairs, trace, facts)
     return ConversionProof(
         structure=[
+            *faults,
             *structural_differences(noted, converted, trace, pairs),
             *declaration_differences(pairs, facts),
         ],

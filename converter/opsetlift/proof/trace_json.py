@@ -16,6 +16,7 @@ def trace_as_dict(trace: ConversionTrace) -> dict[str, Any]:
     """The scopes of a trace with their sites; rules by name and bound."""
     return {
         "scopes": {path: _scope_as_dict(scope) for path, scope in trace.scopes.items()},
+        **({"copied_initializers": dict(trace.copied_initializers)} if trace.copied_initializers else {}),
         **_sets_as_lists(trace),
     }
 
@@ -30,7 +31,8 @@ def trace_from_dict(content: dict[str, Any]) -> ConversionTrace:
     """
     content = dict(content)
     scopes = {path: _scope_from_dict(scope) for path, scope in content.pop("scopes").items()}
-    return ConversionTrace(scopes, **_lists_as_sets(content))
+    copied = value(dict[str, str], content.pop("copied_initializers", {}))
+    return ConversionTrace(scopes, copied_initializers=copied, **_lists_as_sets(content))
 
 
 def _scope_as_dict(scope: ScopeTrace) -> dict[str, Any]:

@@ -66,6 +66,8 @@ class ConversionTrace:
     """Paths of functions that only the result has: copies for single calls, each of which is a site."""
     dropped_functions: set[str] = field(default_factory=set)
     """Paths of functions that only the original has; every call of them is a site."""
+    copied_initializers: dict[str, str] = field(default_factory=dict)
+    """The names of copies in the graph of the result, with what they are copies of."""
     notes: set[str] = field(default_factory=set)
     """Sentences on what was odd about the model, and could be taken."""
     moved_notes: set[str] = field(default_factory=set)

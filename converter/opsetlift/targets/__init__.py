@@ -7,10 +7,13 @@ from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_t
 from opsetlift.targets.objections import has_kernel, known_of_operators, may_object, node_objection
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError
+from opsetlift.targets.shared_constants import Owners, SharedConstants
 from opsetlift.targets.target import Target
 
 __all__ = [
+    "Owners",
     "Range",
+    "SharedConstants",
     "Target",
     "TargetFileError",
     "UnknownTarget",

@@ -117,6 +117,9 @@ class Form:
     """Whether its first input may have numbers other than the 0 and 1 that a Cast made of truth values before."""
     counts_its_runs: bool = False
     """Whether a node in its body other than Reshape reads the body's first input, the number of a loop's run."""
+    misfits_normalized_axes: bool = False
+    """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
+    takes the mean of, where that is over the last axes."""
     is_read_beside: bool = False
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
@@ -156,6 +159,7 @@ class Form:
             and (not self.numbers or self._has_the_numbers(node, definition, scope))
             and (not self.has_other_powers or _has_other_powers(node, scope))
             and (not self.is_read_beside or _is_read_beside(node, self.chain, scope))
+            and (not self.misfits_normalized_axes or _misfits_normalized_axes(node, self.chain, scope))
             and (not self.other_axes or self._has_other_axes(node, definition, scope))
             and (not self.single_axes or self._has_single_elements(node, definition, scope))
             and all(_is_uneven(node, name) for name in self.uneven)
@@ -281,6 +285,32 @@ class Form:
     def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    found = [node]
+    factors = list(node.input)
+    for step, operator in enumerate(operators):
+        producers = [scope.producer(name) for one in found for name in one.input if name]
+        found = [one for one in producers if one is not None and one.op_type == operator]
+        factors += [name for one in found if step == 0 for name in one.input]
+        if operator == "ReduceMean":
+            break
+    shapes = {value.shape for name in factors if name and (value := scope.constant(name)) is not None}
+    return any(shapes - {taken} for mean in found if (taken := _last_axes_taken(mean, scope)) is not None)
+
+
+def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | None, ...] | None:
+    """The sizes along the axes of a reduction; None where these are not known, or not the last ones."""
+    shape = scope.shape(node.input[0])
+    given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
+    if given is None and len(node.input) > 1 and (known := scope.constant(node.input[1])) is not None:
+        given = known.reshape(-1).tolist()
+    if shape is None or not given:
+        return None
+    first = len(shape) - len(given)
+    axes = sorted(axis % len(shape) for axis in given)
+    return tuple(shape[first:]) if axes == list(range(first, len(shape))) else None
 
 
 def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:

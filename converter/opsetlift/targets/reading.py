@@ -20,6 +20,8 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
+    shared_constants = { as_values = ["Add"], alone = ["MatMul.A"], source = "docs" }
+    misread_producers = { names = ["pytorch"], operators = ["AveragePool"], source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
     absent_last_inputs = { are_taken = false, source = "docs" }
 
@@ -62,13 +64,23 @@ sizes that are not known), `single_axes` (inputs that have one element along an 
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
 number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first
 input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result along the chain, or a product
-that it reads), `other_axes` (lists of axes that are not the last one alone), `has_other_numbers` (than the 0 and 1
-that a Cast made of truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the
-dtype before the Cast before it);
+that it reads), `other_axes` (lists of axes that are not the last one alone), `misfits_normalized_axes` (a constant that
+it or the first of the chain reads has another shape than the last axes, of which a ReduceMean in the chain takes the
+mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth values), `ends_with_absent_input` (the last one
+has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none.
+
+`shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
+MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
+from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and
+so it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may
+share constants. Copies are written where they are needed.
+
+`misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
+these operators are written without such a name.
 
 `versions` is required of a release, all else can be left out where nothing is known. What a release says holds for each
 of its versions. Runtimes whose newest opset is older than functions (which came with opset 15) have none,
@@ -93,6 +105,7 @@ from opsetlift.support.text import printable
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
+from opsetlift.targets.shared_constants import SharedConstants
 from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 
 # Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
@@ -112,6 +125,8 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
+    "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
+    "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
     "absent_last_inputs": {"are_taken", "source"},
 }
@@ -164,6 +179,7 @@ _FORM_KEYS = {
         "numbers",
         "has_other_powers",
         "is_read_beside",
+        "misfits_normalized_axes",
         "other_axes",
         "has_other_numbers",
     ),
@@ -263,6 +279,8 @@ class _Reader:
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
+            shared_constants=self._shared_constants(release.get("shared_constants")),
+            misread_producers=self._misread_producers(release),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
@@ -277,6 +295,23 @@ class _Reader:
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _misread_producers(self, release: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+        operators = release.get("misread_producers", {}).get("operators", [])
+        if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
+            raise self._fault("misread_producers: operators is a list of names")
+        return {name: frozenset(operators) for name in self._names(release, "misread_producers")}
+
+    def _shared_constants(self, fact: Any) -> SharedConstants | None:
+        if fact is None:
+            return None
+        places = {key: value for key, value in fact.items() if key != "source"}
+        for key, names in places.items():
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise self._fault(f"shared_constants: {key} is a list of names")
+        if not any(places.values()):
+            raise self._fault("shared_constants names no place where a constant is lost")
+        return SharedConstants(**{key: frozenset(names) for key, names in places.items()})
 
     def _forms_of_absent_inputs(self, where: str, release: Mapping[str, Any]) -> list[Form]:
         """A form for each operator that may have inputs without a name, where the runtime fails on these."""
@@ -408,6 +443,7 @@ class _Reader:
             magnitudes=entry.get("magnitudes", {}),
             numbers=entry.get("numbers", {}),
             has_other_powers=entry.get("has_other_powers", False),
+            misfits_normalized_axes=entry.get("misfits_normalized_axes", False),
             is_read_beside=entry.get("is_read_beside", False),
             has_other_numbers=entry.get("has_other_numbers", False),
             ends_with_absent_input=entry.get("ends_with_absent_input", False),

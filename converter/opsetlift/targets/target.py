@@ -10,6 +10,7 @@ from functools import cached_property
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, display_domain
 from opsetlift.targets.forms import Form, Kernels
 from opsetlift.targets.ranges import Range
+from opsetlift.targets.shared_constants import SharedConstants
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class Target:
     """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
+    shared_constants: SharedConstants | None = None
+    """Where it loses constants that several nodes read; None where it loses none."""
+    misread_producers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names of producers, with the operators that it computes otherwise in models of theirs."""
     computes_constants: bool = True
     """Whether it takes nodes that compute from constants alone, and shapes of values whose sizes are fixed."""
     kernels: Kernels = field(default_factory=dict)
