@@ -300,7 +300,7 @@ def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: S
     return any(shapes - {taken} for mean in found if (taken := _last_axes_taken(mean, scope)) is not None)
 
 
-def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | None, ...] | None:
+def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | str | None, ...] | None:
     """The sizes along the axes of a reduction; None where these are not known, or not the last ones."""
     shape = scope.shape(node.input[0])
     given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
