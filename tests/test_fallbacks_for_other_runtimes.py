@@ -276,6 +276,10 @@ class TestProductsThatAreTakenForActivations:
         text = f"g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) {{ {gate} y = Mul (x, h) }}"
         assert operators(converted(text, "opencv==5.0"))[-3:] == ["Neg", "Neg", "Mul"]
 
+    def test_those_with_hard_sigmoid_are_taken_so_by_4_5_too(self) -> None:
+        text = "g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) { h = HardSigmoid (z) y = Mul (x, h) }"
+        assert operators(converted(text, "opencv==4.5"))[-3:] == ["Neg", "Neg", "Mul"]
+
     def test_with_another_gate_stay(self) -> None:
         text = "g (float[1,2,2,2] x, float[1,2,1,1] z) => (float[1,2,2,2] y) { h = Sigmoid (z) y = Mul (x, h) }"
         assert operators(converted(text, "opencv==5.0")) == ["Sigmoid", "Mul"]
@@ -832,3 +836,35 @@ def test_loops_with_a_computed_number_of_runs_are_refused(runtime: str) -> None:
         "=> (bool d, float[2] w) { d = Identity (c) w = Add (v, v) }> (n, go, x) }"
     )
     refused(text, runtime, because="at least once where the number of runs is computed")
+
+
+class TestJoinedIntegers:
+    """OpenVINO 2021.4 reads unwritten memory where constant integers are joined with computed ones."""
+
+    TEXT = "g ({0}[1,1] x) => ({0}[1,2] y) <{0}[1,1] z = {{0}}> {{ a = Add (x, x) y = Concat <axis = 1> (z, a) }}"
+
+    def test_are_refused(self) -> None:
+        refused(
+            self.TEXT.format("int32"), "openvino==2021.4", because="constant integers are joined with computed ones"
+        )
+
+    def test_floats_and_other_releases_stay(self) -> None:
+        assert operators(converted(self.TEXT.format("float"), "openvino==2021.4")) == ["Add", "Concat"]
+        assert operators(converted(self.TEXT.format("int32"), "openvino==2022.3")) == ["Add", "Concat"]
+
+
+def test_convolutions_divided_by_several_numbers_are_refused() -> None:
+    text = (
+        "g (float[1,1,2,2] x) => (float[1,1,2,2] y) <float[1,1,1,1] w = {2}, float[1,1,2,2] k = {1, 2, 3, 4}> "
+        "{ c = Conv <kernel_shape = [1, 1]> (x, w) y = Div (c, k) }"
+    )
+    refused(text, "opencv==4.5", because="fuses a convolution with what divides it")
+
+
+def test_loops_that_give_sequences_are_refused_too() -> None:
+    text = (
+        "g (int64[1] n, float[2] x, seq(float[2]) s) => (float[2] y) <bool go = {1}, int64 k = {0}> "
+        "{ t = Loop <body = b (int64 i, bool c, seq(float[2]) v) => (bool d, seq(float[2]) w) "
+        "{ d = Identity (c) w = SequenceInsert (v, x) }> (n, go, s) y = SequenceAt (t, k) }"
+    )
+    refused(text, "openvino==2022.3", because="at least once where the number of runs is computed")

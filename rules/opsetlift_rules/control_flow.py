@@ -110,6 +110,9 @@ def name_the_condition_or_reshape_the_number(site: Site) -> None:
     if site.input(0) and not site.input(1):
         site.set_input(1, endless(site))
         return
+    types = [site.type_of(name) for name in site.node.output if name]
+    if not all(one is not None and one.HasField("tensor_type") for one in types):
+        return
     scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar")
 
     def build(op: Operators, number: str, *others: str) -> list[str]:
