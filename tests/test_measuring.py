@@ -321,7 +321,9 @@ def test_a_runner_that_fails_crashes_or_hangs_answers(
     script = tmp_path / "runner.py"
     script.write_text(RUNNER.format(on_abs=on_abs))
     inputs = {"x": numpy.array([-1, 2], numpy.float32)}
-    with Runner(f"{sys.executable} {script}", is_persistent=is_persistent, timeout=8 if "sleep" in on_abs else 60) as runner:
+    with Runner(
+        f"{sys.executable} {script}", is_persistent=is_persistent, timeout=8 if "sleep" in on_abs else 60
+    ) as runner:
         refused = runner.run(model_of("(float[2] x) => (float[2] y) { y = Abs (x) }", 13), inputs)
         assert words in refused.error
         right = runner.run(model_of("(float[2] x) => (float[2] y) { y = Neg (x) }", 13), inputs)
