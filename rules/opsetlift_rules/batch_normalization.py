@@ -173,10 +173,11 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted or not name else str(op.Cast(name, to=wanted))
 
 
-def negate_the_input_or_compute_batch_statistics(site: Site) -> None:
-    """Normalize the negative of the input, or compute the statistics of a batch where the node trains."""
+def compute_batch_statistics(site: Site) -> None:
+    """Compute the statistics of a batch where the node trains; else normalize the negative of the input."""
     if site.attribute("training_mode", 0) or any(site.node.output[1:]):
-        compute_batch_statistics(site)
+        site.rounds()
+        _compute_statistics_of_the_batch(site)
     else:
         normalize_the_negative(site)
 
@@ -197,7 +198,7 @@ def _negative(op: Operators, name: str) -> str:
     return str(op.Neg(name))
 
 
-def compute_batch_statistics(site: Site) -> None:
+def _compute_statistics_of_the_batch(site: Site) -> None:
     """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
     The running statistics are not updated: nothing may read them.
@@ -247,7 +248,7 @@ STEPS = [
 ]
 
 _NORMALIZE_OTHERWISE = rounding(
-    negate_the_input_or_compute_batch_statistics,
+    compute_batch_statistics,
     ulps=8,
     when="it trains",
     because="mean, variance, root and quotient round one by one",
