@@ -186,7 +186,7 @@ class Kinds:
         for name in sorted(cut):
             _add_input(graph, name, facts)
         result = ModelFacts(model, facts.base_dir)
-        result.adopt(facts, cut)
+        result.adopt(facts, cut, positions)
         return result
 
     def _stays(self, name: str, read: Collection[str]) -> bool:

@@ -87,18 +87,23 @@ class ModelFacts:
         other.cut_inputs = self.cut_inputs
         return other
 
-    def adopt(self, whole: ModelFacts, cut_inputs: frozenset[str]) -> None:
-        """Take over what is known of the values of a model of which this one's graph is a part.
+    def adopt(self, whole: ModelFacts, cut_inputs: frozenset[str], positions: Sequence[int]) -> None:
+        """Take over what is known of the nodes and values of a model of which this one's graph is a part.
 
         Args:
             whole: The facts of that model.
             cut_inputs: The inputs of this one that it computes.
+            positions: By node of this one, where it is in the whole.
         """
         self.cut_inputs = cut_inputs
         mine, theirs = self.tables.graph, whole.tables.graph
         mine.types = dict(whole.own_types(GRAPH_PATH))
         mine.type_strings = whole.graph.type_strings
         mine.constants = theirs.constants
+        mine.value_keys = theirs.value_keys
+        mine.numbered_sites = theirs.numbered_sites
+        numbers = theirs.site_numbers
+        mine.site_numbers = {place: numbers[one] for place, one in enumerate(positions) if one in numbers}
         mine.run_time_values = whole.graph.run_time_values()
         self.tables.possible_types = (whole.possible_types,)
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def _shipped_names() -> Sequence[str]:
     return ["onnx", *sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))]
 
 
-@cache
+@lru_cache(maxsize=64)
 def _shipped(name: str) -> Runtime:
     if name == "onnx":
         return _releases_of_onnx()
