@@ -40,6 +40,32 @@ class TestNumbersOfLoops:
         assert "Reshape" not in [node.op_type for node in loop.attribute[0].g.node]
 
 
+class TestValuesThatBodiesPassOn:
+    """onnxruntime 0.2 and 0.3 do not load a body of which an output is an input."""
+
+    _TEXT = """
+        g (float[3] x, int64 n, bool c) => (float[3] y, float[3] z) {
+            y, z = Loop (n, c, x, x) <
+                body = b (int64 i, bool go, float[3] s, float[3] u) => (bool on, float[3] t, float[3] u) {
+                    on = Identity (go)
+                    t = Add (s, u)
+                }>
+        }
+    """
+
+    def _body(self, release: str) -> onnx.GraphProto:
+        (loop,) = converted(self._TEXT, f"onnxruntime=={release}", opset=9).graph.node
+        return next(one.g for one in loop.attribute if one.name == "body")
+
+    @pytest.mark.parametrize("release", ["0.2", "0.3"])
+    def test_are_copied(self, release: str) -> None:
+        body = self._body(release)
+        assert not {one.name for one in body.input} & {one.name for one in body.output}
+
+    def test_stay_in_later_releases(self) -> None:
+        assert [node.op_type for node in self._body("0.4").node] == ["Identity", "Add"]
+
+
 class TestElementsThatMove:
     """onnxruntime 0.3 transposes and repeats floats only."""
 

@@ -7,6 +7,7 @@ Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
 from __future__ import annotations
 
 import numpy
+from onnx import GraphProto
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
@@ -105,18 +106,22 @@ def gather_constant_branch_outputs(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
-def name_the_condition_or_reshape_the_number(site: Site) -> None:
-    """Give a Loop that ends by its trip count a condition, or its body a number of the run that surely is a scalar."""
+def name_the_condition_or_write_the_body_anew(site: Site) -> None:
+    """Give a Loop that ends by its trip count a condition, or a body in which the number of the run surely is a scalar.
+
+    What a body passes on of its inputs, the new one copies.
+    """
     if site.input(0) and not site.input(1):
         site.set_input(1, endless(site))
         return
     types = [site.type_of(name) for name in site.node.output if name]
     if not all(one is not None and one.HasField("tensor_type") for one in types):
         return
-    scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar")
+    graph: GraphProto = site.attribute("body")
+    scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar") if _reads(graph, graph.input[0].name) else ""
 
     def build(op: Operators, number: str, *others: str) -> list[str]:
-        return op.inline("body", op.Reshape(number, scalar), *others, keep_names=True)
+        return op.inline("body", op.Reshape(number, scalar) if scalar else number, *others, keep_names=True)
 
     body = site.op.subgraph(build, takes=subgraph_input_types(site, "body"))
     results = site.op.Loop(*site.inputs, body=body, outputs=len(site.node.output))
@@ -125,6 +130,11 @@ def name_the_condition_or_reshape_the_number(site: Site) -> None:
         if name:
             site.op.declare(result, site.dtype(name), site.shape(name))
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
+
+
+def _reads(graph: GraphProto, name: str) -> bool:
+    """Whether a node of a body reads a value, or may do so in a subgraph."""
+    return any(name in node.input or any(one.HasField("g") for one in node.attribute) for node in graph.node)
 
 
 _SHAPES = "11 lets the branches give different shapes"
@@ -141,5 +151,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("If", gather_constant_branch_outputs),
-    Fallback("Loop", name_the_condition_or_reshape_the_number),
+    Fallback("Loop", name_the_condition_or_write_the_body_anew),
 ]

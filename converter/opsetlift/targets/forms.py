@@ -120,6 +120,8 @@ class Form:
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
+    passes_inputs_on: bool = False
+    """Whether an output of its body is one of the body's inputs."""
     is_read_beside: bool = False
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
@@ -143,6 +145,7 @@ class Form:
             and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
             and (not self.gives_constants or _gives_a_constant(node, scope))
             and (not self.counts_its_runs or _counts_its_runs(node))
+            and (not self.passes_inputs_on or _passes_inputs_on(node))
             and (not self.ranks or self._has_the_ranks(node, definition, scope))
             and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
             and (not self.input_counts or len(node.input) in self.input_counts)
@@ -408,6 +411,10 @@ def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
 
 def _counts_its_runs(node: NodeProto) -> bool:
     return any(graph.input and _reads(graph, graph.input[0].name) for _, graph in subgraphs(node))
+
+
+def _passes_inputs_on(node: NodeProto) -> bool:
+    return any({one.name for one in graph.input} & {one.name for one in graph.output} for _, graph in subgraphs(node))
 
 
 def _reads(graph: GraphProto, name: str) -> bool:

@@ -51,7 +51,8 @@ something else: beside `attributes` it may state
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
 X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
 many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads),
-`gives_constants` (a subgraph of it does), `counts_its_runs` (its body reads its first input,
+`gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its body is an input of that),
+`counts_its_runs` (its body reads its first input,
 but for Reshape), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
 number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants
 or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank
@@ -146,6 +147,7 @@ _FORM_KEYS = {
         "has_late_windows",
         "gives_constants",
         "counts_its_runs",
+        "passes_inputs_on",
         "is_dilated",
     ),
     *(
@@ -449,6 +451,7 @@ class _Reader:
             ends_with_absent_input=entry.get("ends_with_absent_input", False),
             gives_constants=entry.get("gives_constants", False),
             counts_its_runs=entry.get("counts_its_runs", False),
+            passes_inputs_on=entry.get("passes_inputs_on", False),
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
         )
