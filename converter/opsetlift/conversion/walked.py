@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from onnx import GraphProto, ModelProto, OperatorSetIdProto
+from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 from opsetlift.conversion.specialise import CallSite, specialisable, specialise, uncalled
 from opsetlift.conversion.walk import WalkState, walk_model
@@ -44,6 +44,8 @@ class Walked:
     """The rules that were applied in each function, also in those that only the result has."""
     left_out: Sequence[str] = ()
     """The paths of functions that nothing calls and that could not be converted: the result is without them."""
+    held: Sequence[NodeProto] = field(default=(), repr=False)
+    """The nodes of the graph, which many read: while they are held, protobuf makes no second object of each."""
 
     def applied_of(self, path: str) -> AppliedRules:
         """The rules that were applied in the function at a path."""
@@ -155,7 +157,7 @@ def walked_copy(
         walk.model.opset_import.pop()
     _stamp(walk.model, targets)
     left_out = [path for path in map(function_path, uncalled(source)) if path in walk.trace.dropped_functions]
-    return Walked(walk.model, walk.trace, walk.names, applied, left_out)
+    return Walked(walk.model, walk.trace, walk.names, applied, left_out, walk.model.graph.node[:])
 
 
 def _trace_of_source(

@@ -29,7 +29,7 @@ def may_suffice(scope: Environment) -> bool:
     given = [scope.given_types.get(info.name) for info in graph.input]
     if not all(map(has_known_sizes, given)):
         return False
-    operators = {(node.domain, node.op_type) for node in graph.node}
+    operators = {(domain, operator) for domain, operator, _ in scope.index.operators}
     are_static = all(one is not None and is_static(one) for one in given)
     if not are_static and any(operator in _READERS_OF_SIZES for _, operator in operators):
         return False

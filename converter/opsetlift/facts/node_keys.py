@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onnx import AttributeProto, NodeProto, TypeProto
+from onnx import AttributeProto, TypeProto
 
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.like_nodes import Key
 from opsetlift.model.arrays import Array
+from opsetlift.model.def_use import Operator
 from opsetlift.specification.history import canonical_domain
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -30,7 +31,7 @@ class ScopeKeys:
         self._known = known
         like_nodes = self._like_nodes = scope.model.like_nodes
         self._imports = tuple(scope.imports.items())
-        self._operators: dict[tuple[str, str, str], int] = {}
+        self._operators: dict[Operator, int] = {}
         self._by_name: dict[str, int] = {"": _OMITTED}
         self._values: dict[str, object] = {}
         # Hints share the types that are equal, so each is read once.
@@ -38,19 +39,22 @@ class ScopeKeys:
         self._hinted = {name: numbers[id(hint)] for name, hint in hints.items()}
         self._hinted[""] = _OMITTED
 
-    def key(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> Key | None:
+    def key(
+        self, operator: Operator, attributes: Sequence[AttributeProto], inputs: Sequence[str], outputs: Sequence[str]
+    ) -> Key | None:
         """What the types of a node's outputs follow from; None where it has subgraphs.
 
         Args:
-            node: The node.
+            operator: The operator of the node.
+            attributes: Its attributes.
             inputs: The names of its inputs.
             outputs: The names of its outputs.
         """
-        attributes = []
-        for attribute in node.attribute[:]:
+        contents = []
+        for attribute in attributes:
             if attribute.type in _GRAPHS:
                 return None
-            attributes.append(attribute.SerializeToString(deterministic=True))
+            contents.append(attribute.SerializeToString(deterministic=True))
         types: list[int] = []
         values: list[object] = []
         by_name, has_sizes = self._by_name, self._like_nodes.has_sizes
@@ -62,16 +66,15 @@ class ScopeKeys:
             if number >= 0 and has_sizes[number]:
                 values.append(self._value(name))
         hinted = self._hinted
-        operator = node.domain, node.op_type, node.overload
         return (
             self._operators.get(operator) or self._operator(operator),
-            *attributes,
+            *contents,
             tuple(types),
             tuple(values),
             tuple([hinted.get(name, _UNKNOWN) for name in outputs]),
         )
 
-    def _operator(self, operator: tuple[str, str, str]) -> int:
+    def _operator(self, operator: Operator) -> int:
         domain, *others = operator
         number = self._like_nodes.part((canonical_domain(domain), *others, self._imports))
         self._operators[operator] = number

@@ -281,11 +281,11 @@ class ScopeFacts:
         """
         if self.tables.run_time_values is None:
             found = set(self.index.inputs)
-            rows = zip(self.container.node, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
-            for node, inputs, outputs in rows:
-                if not found.isdisjoint(inputs) and not may_read_only_shapes(
-                    canonical_domain(node.domain), node.op_type
-                ):
+            index = self.index
+            pure = {one for one in index.operators if may_read_only_shapes(canonical_domain(one[0]), one[1])}
+            rows = zip(index.operators_by_node, index.inputs_by_node, index.outputs_by_node, strict=True)
+            for operator, inputs, outputs in rows:
+                if not found.isdisjoint(inputs) and operator not in pure:
                     found.update(outputs)
             found.discard("")
             self.tables.run_time_values = frozenset(found)
@@ -414,8 +414,10 @@ class ScopeFacts:
         presumed = self.tables.presumed
         cross_check = CrossCheck(self, known) if self.model.is_undeclared and self.path == GRAPH_PATH else None
         keys = ScopeKeys(self, hints, known)
-        rows = zip(self.container.node, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
-        for node, inputs, positions in rows:
+        index, find = self.index, self.model.like_nodes.outputs_of
+        by_node = index.operators_by_node, index.attributes_by_node, index.inputs_by_node, index.outputs_by_node
+        rows = zip(self.container.node, *by_node, strict=True)
+        for node, operator, attributes, inputs, positions in rows:
             outputs = [name for name in positions if name] if "" in positions else positions
             kinds.append(0)
             if not outputs:
@@ -424,7 +426,7 @@ class ScopeFacts:
                 known.update((name, presumed[name]) for name in outputs)
             elif cross_check is not None and (certain := cross_check.types_of(node)) is not None:
                 known.update(certain)
-            elif (like := self.model.like_nodes.outputs_of(key := keys.key(node, inputs, positions))) is not None:
+            elif (like := find(key := keys.key(operator, attributes, inputs, positions))) is not None:
                 kinds[-1], types = like
                 for name, one in zip(outputs, types, strict=True):
                     if one is not None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
-from opsetlift.model.scopes import Container, FunctionKey, function_key, subgraphs
+from opsetlift.model.scopes import Container, FunctionKey, function_key, graphs_of, subgraphs
+
+Operator = tuple[str, str, str]
+"""Domain, name and overload of the operator or function of a node, as they are spelt."""
+
+_NO_ATTRIBUTES: Sequence[AttributeProto] = ()
 
 
 class DefUse:
@@ -29,6 +35,8 @@ class DefUse:
         self._outputs_by_node: list[list[str]] | None = None
         self._positions: dict[str, int] | None = None
         self._uses: dict[str, int] | None = None
+        self._operators_by_node: list[Operator] | None = None
+        self._attributes_by_node: list[Sequence[AttributeProto]] | None = None
         self._subgraphs_by_node: dict[int, list[tuple[str, GraphProto]]] | None = None
         self._inputs: frozenset[str] | None = None
         self._initializers: dict[str, TensorProto | SparseTensorProto] | None = None
@@ -70,13 +78,40 @@ class DefUse:
         return self._outputs_by_node
 
     @property
+    def operators_by_node(self) -> Sequence[Operator]:
+        """The operator of each node of the scope, likewise; nodes of the same operator share one object."""
+        if self._operators_by_node is None:
+            known: dict[Operator, Operator] = {}
+            spelt = map(attrgetter("domain", "op_type", "overload"), self._held_nodes)
+            self._operators_by_node = [known.setdefault(one, one) for one in spelt]
+        return self._operators_by_node
+
+    @property
+    def operators(self) -> set[Operator]:
+        """The operators of the nodes of the scope."""
+        return set(self.operators_by_node)
+
+    @property
+    def attributes_by_node(self) -> Sequence[Sequence[AttributeProto]]:
+        """The attributes of each node of the scope, likewise."""
+        if self._attributes_by_node is None:
+            self._attributes_by_node = [node.attribute[:] or _NO_ATTRIBUTES for node in self._held_nodes]
+        return self._attributes_by_node
+
+    @property
     def subgraphs_by_node(self) -> Mapping[int, Sequence[tuple[str, GraphProto]]]:
         """The subgraphs of the nodes that have some, by position, likewise."""
         if self._subgraphs_by_node is None:
-            nodes = enumerate(self._held_nodes)
-            found = ((position, subgraphs(node)) for position, node in nodes if node.attribute)
+            rows = enumerate(self.attributes_by_node)
+            found = ((position, graphs_of(attributes)) for position, attributes in rows if attributes)
             self._subgraphs_by_node = {position: graphs for position, graphs in found if graphs}
         return self._subgraphs_by_node
+
+    def within(self) -> Iterator[DefUse]:
+        """The indexes of the subgraphs of the scope's nodes, and of those in them."""
+        for child in self._children_in_order():
+            yield child
+            yield from child.within()
 
     def _children_in_order(self) -> Iterator[DefUse]:
         for position, graphs in self.subgraphs_by_node.items():
@@ -244,12 +279,12 @@ class DefUse:
     def update(self, position: int) -> None:
         """Take note that the node at a position was edited in place."""
         assert self._origin is not None
-        node, before = self.container.node[position], self._origin.container.node[position]
-        inputs, old_inputs = node.input[:], before.input[:]
-        has_old_outputs = position not in self._edited and node.output == before.output
-        if has_old_outputs and inputs == old_inputs and not any(subgraphs(before)):
-            return
-        if has_old_outputs and position not in self._origin.subgraphs_by_node:
+        node, origin = self.container.node[position], self._origin
+        inputs, old_inputs = node.input[:], origin.inputs_by_node[position]
+        has_old_outputs = position not in self._edited and node.output[:] == origin.outputs_by_node[position]
+        if has_old_outputs and position not in origin.subgraphs_by_node:
+            if inputs == old_inputs:
+                return
             self._edited.add(position)
             self._recount(old_inputs, inputs)
             return

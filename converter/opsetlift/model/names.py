@@ -8,7 +8,7 @@ from copy import copy
 from onnx import FunctionProto, ModelProto
 
 from opsetlift.model.def_use import ModelIndex
-from opsetlift.model.files.tensors import takes_at_most
+from opsetlift.model.files.tensors import are_at_most
 from opsetlift.model.scopes import subgraphs_within
 
 NAMES_OF_RUNTIMES = frozenset({"squeeze_axes", "gemm_input_shape", "gemm_output_shape"})
@@ -81,8 +81,9 @@ class _OriginalNames:
     def has(self, name: str, *, are_few: bool) -> bool:
         """Whether a name is taken; `are_few`: it is one of a few, for which collecting all does not pay."""
         if self._collected is None and are_few:
-            if self._bytes is None and takes_at_most(self._model, _SEARCHED_BYTES):
-                self._bytes = self._model.SerializeToString()
+            if self._bytes is None and are_at_most(self._model.graph.initializer, _SEARCHED_BYTES):
+                content = self._model.SerializeToString()
+                self._bytes = content if len(content) <= _SEARCHED_BYTES else None
             if self._bytes is not None:
                 return name.encode() in self._bytes
         if self._collected is None:

@@ -41,8 +41,13 @@ def subgraph_path(path: str, index: int, node: NodeProto, attribute: str) -> str
 
 def subgraphs(node: NodeProto) -> list[tuple[str, GraphProto]]:
     """The subgraphs of a node by attribute name; those of a GRAPHS attribute are numbered ("name[0]")."""
+    return graphs_of(node.attribute[:])
+
+
+def graphs_of(attributes: Iterable[AttributeProto]) -> list[tuple[str, GraphProto]]:
+    """The subgraphs in the attributes of a node, likewise."""
     found: list[tuple[str, GraphProto]] = []
-    for attribute in node.attribute[:]:
+    for attribute in attributes:
         kind = attribute.type
         if kind == _GRAPH:
             found.append((attribute.name, attribute.g))

@@ -89,7 +89,7 @@ def _load(model: ModelProto, job: Job) -> StageResult:
 
 
 def _repair(model: ModelProto, job: Job) -> StageResult:
-    result, notes = repaired(model)
+    result, notes = repaired(model, job.facts_of(model).tables.index)
     if job.options.check:
         result, more = validated(result, job.facts_of(result).tables.index)
         notes += more

@@ -30,27 +30,25 @@ def flow_differences(pair: ScopePair, functions: Collection[FunctionKey]) -> Ite
 
 def _fits_plainly(pair: ScopePair, aligned: Aligned) -> bool:
     """Whether a site of nodes without subgraphs and metadata shows no difference, found by its names alone."""
-    node = aligned.node
-    if node.doc_string or node.metadata_props or any(map(_has_subgraphs, (node, *aligned.after))):
+    node, index, there = aligned.node, pair.index, pair.result_index
+    if aligned.position in index.subgraphs_by_node or node.doc_string or node.metadata_props:
         return False
     if aligned.is_same:
         return True
-    readable, outputs = {*node.input[:], ""}, node.output[:]
+    readable, outputs = {*index.inputs_by_node[aligned.position], ""}, index.outputs_by_node[aligned.position]
     defined: set[str] = set()
-    for other in aligned.after:
-        if not all(name in readable or name in pair.added_constants for name in other.input[:]):
+    for position in range(aligned.start, aligned.start + len(aligned.after)):
+        if position in there.subgraphs_by_node:
             return False
-        for name in filter(None, other.output[:]):
+        if not all(name in readable or name in pair.added_constants for name in there.inputs_by_node[position]):
+            return False
+        for name in filter(None, there.outputs_by_node[position]):
             if name in defined or (name not in outputs and name in pair.mentioned):
                 return False
             defined.add(name)
         readable |= defined
     used, added = pair.used, pair.trace.added_initializers
     return all(name in defined or name in added or name not in used for name in outputs)
-
-
-def _has_subgraphs(node: NodeProto) -> bool:
-    return bool(node.attribute) and any(subgraphs(node))
 
 
 def _site_differences(pair: ScopePair, aligned: Aligned, mentioned: Collection[str]) -> Iterator[str]:

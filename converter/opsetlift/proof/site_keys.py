@@ -64,6 +64,7 @@ class SiteKeys:
         self._rules: dict[tuple[int, int], int] = {}
         self._constants: dict[str, Key] = {}
         self._numbers: dict[str, int] = {}
+        self._kinds: Sequence[int] | None = None
 
     @cached_property
     def _run_time_values(self) -> Collection[str]:
@@ -73,9 +74,9 @@ class SiteKeys:
     def _own_types(self) -> Mapping[str, TypeProto]:
         return self._facts.own_types(self._pair.path)
 
-    @cached_property
-    def _kinds(self) -> Sequence[int]:
-        return self._facts.kinds(self._pair.path)
+    def kind_so_far(self, aligned: Aligned) -> int:
+        """The kind of a node, as the facts number them; 0 where it has none, or no types have been asked for yet."""
+        return self._kinds[aligned.position] if self._kinds else 0
 
     @cached_property
     def _plainly_written(self) -> set[str]:
@@ -96,7 +97,9 @@ class SiteKeys:
                 return self._with_bodies(aligned, inputs, outputs)
             except NoKey:
                 return None
-        kind = self._kinds[aligned.position] if self._kinds else 0
+        if self._kinds is None:
+            self._kinds = self._facts.kinds(self._pair.path)
+        kind = self.kind_so_far(aligned)
         node = self._nodes.get(kind)
         if node is None:
             node = self._node(aligned.node, inputs, outputs)

@@ -117,10 +117,14 @@ class SiteProofs:
         for pair in pairs:
             keys = SiteKeys(pair, facts, finder.overridable(pair), types, bodies)
             is_called = finder.is_called(pair)
+            same_code: dict[int, Key | None] = {}
             for aligned in finder.changed(pair):
                 self._nodes += 1
                 tell("proving", done + aligned.position, total)
-                key = finder.same_code_key(pair, aligned) or keys.of(aligned)
+                kind = keys.kind_so_far(aligned) if aligned.site is None and not pair.in_parts else 0
+                if not kind or kind not in same_code:
+                    same_code[kind] = finder.same_code_key(pair, aligned)
+                key = same_code[kind] or keys.of(aligned)
                 records = None if key is None else self._like_sites.get(key)
                 if records is None:
                     found = [self._added(site, is_called=is_called) for site in finder.sites(pair, aligned)]

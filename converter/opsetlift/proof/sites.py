@@ -12,6 +12,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, TypeProto, V
 
 from opsetlift.evaluator import same_code
 from opsetlift.model.arrays import Array
+from opsetlift.model.def_use import Operator
 from opsetlift.model.scopes import called_function_key, function_key, subgraph_path, subgraphs
 from opsetlift.proof.function_attributes import attribute_bindings, defaults, refers, resolved
 from opsetlift.proof.proven_bodies import ProvenBodies, Replaced
@@ -426,14 +427,15 @@ class SiteFinder:
         """The nodes of a scope that a rule changed, or whose operator has another definition at the target."""
         if pair.in_site and any(scope_differences(pair, self._functions)):
             return  # the rule that changed the node around it answers for all of it
-        changes: dict[tuple[str, str], bool] = {}
+        changes: dict[Operator, bool] = {}
+        operators = pair.index.operators_by_node
         for aligned in pair.aligned:
             if aligned.site is None:
-                node = aligned.node
-                operator = node.domain, node.op_type
+                operator = operators[aligned.position]
                 if operator not in changes:
-                    changes[operator] = _definition_changes(node, pair)
-                if not changes[operator] or (self._functions and called_function_key(node) in self._functions):
+                    is_call = bool(self._functions) and called_function_key(aligned.node) in self._functions
+                    changes[operator] = not is_call and _definition_changes(aligned.node, pair)
+                if not changes[operator]:
                     continue
             yield aligned
 

@@ -41,7 +41,8 @@ class ScopeWalk(NodeWalk):
         """Take each node to the target, remove what nothing uses any more, and write the results."""
         routes: dict[tuple[str, str], Route | None] = {}
         missing = Route()
-        for index, node in enumerate(self.container.node):
+        nodes = self.container.node[:]  # while they are held, protobuf makes no second object of each
+        for index, node in enumerate(nodes):
             spelt = node.domain
             if spelt != canonical_domain(spelt):
                 node.domain = canonical_domain(spelt)

@@ -154,10 +154,17 @@ def _complete_interface(model: ModelProto) -> bool:
 
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
     """Write the defaults of attributes down: onnx infers types through function bodies without passing them on."""
+    plain: set[tuple[str, str]] = set()
     for node in container.node:
+        operator = node.domain, node.op_type
+        if operator in plain:
+            continue
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, opsets.get(domain, 0))
-        for _, graph in subgraphs(node) if found is None or found.takes_subgraphs else ():
+        if found is not None and not found.takes_subgraphs and not found.infers_through_body:
+            plain.add(operator)
+            continue
+        for _, graph in subgraphs(node):
             _spell_out_defaults(graph, opsets)
         if found is not None and found.infers_through_body:
             given = {attribute.name for attribute in node.attribute}

@@ -10,14 +10,17 @@ import numpy
 from google.protobuf.message import Message
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from opsetlift.model.files.copying import copy_head, copy_whole, copy_with_tensors, is_copied_whole
+from opsetlift.model.files.copying import check_texts, copy_head, copy_whole, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
-from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
+from opsetlift.model.files.tensors import all_tensors, are_at_most, is_external, stored_bytes
 from opsetlift.support.protobuf import is_repeated
 
 _LARGEST_CONTENT = 256
 """Bytes. What is larger is represented by its SHA-256."""
+
+_MOST_COPIED = 1 << 26
+"""Bytes of weights that are copied at first: protobuf does that many times faster than all else is done."""
 
 _CHUNK = 1 << 24
 
@@ -32,19 +35,23 @@ class Contents:
         self._digests: dict[tuple[ExternalReference, int], bytes] = {}
 
     def comparable(self, model: ModelProto) -> ModelProto:
-        """A copy whose tensors hold their contents, or the SHA-256 of these, as raw data, without empty strings.
+        """A model whose tensors hold their contents, or the SHA-256 of these, as raw data, without empty strings.
 
-        Tensors of strings stay as they are.
+        It is a copy, or the model itself where that is so already. Tensors of strings stay as they are.
 
         Raises:
             ModelFileError: External data cannot be read.
         """
-        is_whole = is_copied_whole(model)
-        if is_whole and all(map(_is_comparable, all_tensors(model))):
-            # Most models have been looked through before, and few parts of them change: of the copy nothing is read.
+        if all(map(_is_comparable, all_tensors(model))):
+            check_texts(model)
+            empty = list(_empty_strings(model))
+            if not empty:
+                return model
+            # Few parts change: of the copy nothing is read.
             copied = copy_whole(model)
-            _clear(copied, _empty_strings(model))
+            _clear(copied, empty)
             return copied
+        is_whole = are_at_most(all_tensors(model), _MOST_COPIED)
         copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
         # While they are held, protobuf makes no second object of each.
         held = copied.graph.node[:], copied.graph.initializer[:]
@@ -140,10 +147,13 @@ def _empty_strings(message: Message, path: _Path = ()) -> Iterator[_Path]:
         elif not is_repeated(field):
             yield from _empty_strings(value, (*path, (name, None)))
         else:
-            for position, (one, content) in enumerate(
-                zip(value, map(type(value[0]).SerializeToString, value), strict=True)
-            ):
-                # What is empty has a length of 0, which is a byte of its own.
+            contents: Iterable[bytes] = map(type(value[0]).SerializeToString, value)
+            # What is empty has a length of 0, which is a byte of its own.
+            if not isinstance(value[0], TensorProto):  # of which there may be more than should be held at once
+                contents = list(contents)
+                if b"\0" not in b"".join(contents):
+                    continue
+            for position, (one, content) in enumerate(zip(value, contents, strict=True)):
                 if b"\0" in content and not (isinstance(one, TensorProto) and _zeros_are_data(one, content)):
                     yield from _empty_strings(one, (*path, (name, position)))
 

@@ -8,10 +8,7 @@ from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from opsetlift.model.files.partial_copies import check_text, copy_without
-from opsetlift.model.files.tensors import all_tensors, takes_at_most
-
-_MOST_COPIED = 1 << 26
-"""Bytes of a model that is copied with its weights: protobuf does that many times faster than all else is done."""
+from opsetlift.model.files.tensors import all_tensors
 
 IsKept = Callable[[TensorProto], bool]
 """Whether a tensor is copied as it is."""
@@ -29,7 +26,7 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
 
     What it leaves behind of a large model is never copied, not even for a while; training graphs are copied whole.
     """
-    if is_copied_whole(model) and all(map(is_kept, all_tensors(model))):
+    if all(map(is_kept, all_tensors(model))):
         return copy_whole(model)
     copied = ModelProto()
     copy_without(model, copied, except_for=("graph", "functions"))
@@ -42,18 +39,18 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTenso
     return copied
 
 
-def is_copied_whole(model: ModelProto) -> bool:
-    """Whether a model is so small that its weights are copied sooner than left out."""
-    return takes_at_most(model, _MOST_COPIED)
-
-
 def copy_whole(model: ModelProto) -> ModelProto:
     """A copy of all of a model. Raises ModelFileError for text that is none, as copies of a part do."""
+    check_texts(model)
     copied = ModelProto()
     copied.CopyFrom(model)
+    return copied
+
+
+def check_texts(model: ModelProto) -> None:
+    """Raises ModelFileError where a field of the model, its graph or a function of it holds text that is none."""
     for one in (model, model.graph, *model.functions):
         check_text(one)
-    return copied
 
 
 def copy_head(tensor: TensorProto, target: TensorProto) -> None:

@@ -90,12 +90,13 @@ class LeftWeights:
 
     def is_elsewhere(self, model: ModelProto) -> bool:
         """Whether the data of a tensor was left that is no initializer of the graph any more."""
-        in_graph = sum(map(self.holds, model.graph.initializer))
-        return self.source is not None and in_graph < sum(map(self.holds, all_tensors(model)))
+        if self.source is None:
+            return False
+        return sum(map(self.holds, model.graph.initializer)) < sum(map(self.holds, all_tensors(model)))
 
     def filled(self, model: ModelProto) -> ModelProto:
         """The model, or a copy whose tensors hold the data that was left. Raises ModelFileError."""
-        if not any(map(self.holds, all_tensors(model))):
+        if self.source is None or not any(map(self.holds, all_tensors(model))):
             return model
 
         def fill(tensor: TensorProto, target: TensorProto) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from onnx import GraphProto, ModelProto
+from onnx import ModelProto
 
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.specification.history import CONVERTED_DOMAINS, canonical_domain, display_domain, history
 
 
-def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tuple[ModelProto, list[str]]:
+def with_missing_imports(model: ModelProto, scopes: Sequence[DefUse]) -> tuple[ModelProto, list[str]]:
     """The model, or a copy that imports what its graph uses, and a sentence for each import that was added.
 
-    `graphs` are the main graph and its subgraphs.
+    `scopes` are the main graph and its subgraphs.
 
     skl2onnx has written such models. onnxruntime takes the newest opset that it knows; where each operator of the
     domain that the model uses has one definition only, every opset since the last of their introductions says the
@@ -22,9 +23,9 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
     imported = imported_opsets(model.opset_import)
     found: dict[str, int] = {}
     if imported:
-        used = {canonical_domain(domain) for domain in {node.domain for graph in graphs for node in graph.node}}
+        used = {canonical_domain(domain) for scope in scopes for domain, _, _ in scope.operators}
         for domain in CONVERTED_DOMAINS:
-            if domain in used and domain not in imported and (opset := _only_opset(graphs, domain)):
+            if domain in used and domain not in imported and (opset := _only_opset(scopes, domain)):
                 found[domain] = opset
     if not found:
         return model, []
@@ -39,14 +40,13 @@ def with_missing_imports(model: ModelProto, graphs: Sequence[GraphProto]) -> tup
     ]
 
 
-def _only_opset(graphs: Sequence[GraphProto], domain: str) -> int:
-    """The first opset with all operators of `domain` in the graphs; 0 where there are none, or several definitions."""
+def _only_opset(scopes: Sequence[DefUse], domain: str) -> int:
+    """The first opset with all operators of `domain` in them; 0 where there are none, or several definitions."""
     introductions = []
-    for graph in graphs:
-        for node in graph.node:
-            if canonical_domain(node.domain) == domain:
-                known = history(domain, node.op_type)
-                if known is None or known.steps():
-                    return 0
-                introductions.append(known.introduction)
+    for spelt, operator, _ in {one for scope in scopes for one in scope.operators}:
+        if canonical_domain(spelt) == domain:
+            known = history(domain, operator)
+            if known is None or known.steps():
+                return 0
+            introductions.append(known.introduction)
     return max(introductions, default=0)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from onnx import ModelProto
+from onnx import GraphProto, ModelProto
 
 from opsetlift.model.def_use import ModelIndex
 from opsetlift.model.files.missing_imports import with_missing_imports
 from opsetlift.model.files.order import NodesNotSorted, with_sorted_nodes
 from opsetlift.model.files.subgraph_initializers import without_initializer_inputs
 from opsetlift.model.files.validation import validate_model
-from opsetlift.model.scopes import subgraphs_within
 
 
-def repaired(model: ModelProto) -> tuple[ModelProto, list[str]]:
-    """The model, or a copy that states what every runtime reads in it; and a sentence on each change."""
-    inner = list(subgraphs_within(model.graph))
-    imported, notes = with_missing_imports(model, [model.graph, *inner])
-    result, more = without_initializer_inputs(imported, inner)
+def repaired(model: ModelProto, index: ModelIndex | None = None) -> tuple[ModelProto, list[str]]:
+    """The model, or a copy that states what every runtime reads in it; and a sentence on each change.
+
+    `index` has its definitions and uses, where they are known.
+    """
+    graph = (index or ModelIndex(model)).graph
+    inner = list(graph.within())
+    graphs = [one.container for one in inner if isinstance(one.container, GraphProto)]
+    imported, notes = with_missing_imports(model, [graph, *inner])
+    result, more = without_initializer_inputs(imported, graphs)
     return result, notes + more
 
 

@@ -45,18 +45,15 @@ def is_external(tensor: TensorProto) -> bool:
     return tensor.data_location == TensorProto.EXTERNAL
 
 
-def takes_at_most(model: onnx.ModelProto, size: int) -> bool:
-    """Whether a model takes at most so many bytes, where each element of a weight counts as four.
-
-    Protobuf finds out by writing all of it, so it is asked only where the dimensions of weights do not tell.
-    """
-    weights = 0
-    for tensor in model.graph.initializer:
+def are_at_most(tensors: Iterable[TensorProto], size: int) -> bool:
+    """Whether tensors inside a model take at most so many bytes, by their shapes, at four bytes for an element."""
+    total = 0
+    for tensor in tensors:
         if not is_external(tensor):
-            weights += 4 * prod(tensor.dims)
-            if weights > size:
+            total += 4 * prod(tensor.dims[:])
+            if total > size:
                 return False
-    return bool(model.ByteSize() <= size)
+    return True
 
 
 def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
@@ -79,10 +76,8 @@ def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
-    for node in nodes:
-        for attribute in node.attribute[:]:
-            if attribute.type in _KINDS_WITH_TENSORS:
-                yield from _tensors_of_attributes([attribute])
+    attributes = [one for node in nodes for one in node.attribute[:] if one.type in _KINDS_WITH_TENSORS]
+    yield from _tensors_of_attributes(attributes)
 
 
 def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:

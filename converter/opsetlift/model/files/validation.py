@@ -289,44 +289,44 @@ class _Scope:
 
     def validate_nodes(self, nodes: Sequence[onnx.NodeProto]) -> None:
         self.nodes = nodes
-        given, outer, positions = self.given, self.outer, self.index.positions
-        domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
-        rows = zip(nodes, self.index.inputs_by_node, self.index.outputs_by_node, strict=True)
-        for index, (node, inputs, outputs) in enumerate(rows):
+        outer, seen, here = self.outer, {"", *self.given}, self.index
+        self._validate_operators(nodes)
+        rows = zip(here.inputs_by_node, here.outputs_by_node, here.attributes_by_node, strict=True)
+        for index, (inputs, outputs, attributes) in enumerate(rows):
             self.reached = index
-            if not node.op_type:
-                raise ModelFileError(f"a node in {self.path} names no operator: {describe(node).strip()}")
-            if node.domain not in domains:
-                raise ModelFileError(
-                    f"{describe(node)} in {self.path} is of domain {display_domain(node.domain)}, which is not imported"
-                )
-            for name in inputs:
-                is_here = positions.get(name, index) < index or name in given or not name
-                if not is_here and not (outer and any(scope.sees(name) for scope in outer)):
-                    raise self._missing_value(node, name)
-            attributes = node.attribute[:]
+            if not seen.issuperset(inputs):
+                for name in inputs:
+                    if name not in seen and not any(scope.sees(name) for scope in outer):
+                        raise self._missing_value(nodes[index], name)
             if attributes:
-                self._validate_attributes(index, node, attributes)
-            repeats = len(set(outputs)) < len(outputs)
-            for name in outputs:
-                if name:
-                    last = positions[name]
-                    is_twice = repeats and outputs.count(name) > 1
-                    if (
-                        is_twice
-                        or last != index
-                        or name in given
-                        or (outer and any(scope.sees(name) for scope in outer))
-                    ):
-                        again = describe(nodes[last])
-                        raise ModelFileError(f"{again} in {self.path} computes {name!r}, which is already defined")
-            for text in (node.name, node.op_type):
-                if isinstance(text, bytes):
-                    raise self._not_text(text)
+                self._validate_attributes(index, nodes[index], attributes)
+            if outer or len(outputs) != 1 or not seen.isdisjoint(outputs):
+                self._validate_outputs(nodes[index], outputs, seen)
+            seen.update(outputs)
         self.reached = len(nodes)
-        for name in chain(given, positions):
+        for name in chain(seen, (node.name for node in nodes)):
             if isinstance(name, bytes):
                 raise self._not_text(name)
+
+    def _validate_operators(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
+        known = {one for one in self.index.operators if one[0] in domains and one[1] and isinstance(one[1], str)}
+        for node, (domain, operator, overload) in zip(nodes, self.index.operators_by_node, strict=True):
+            if (domain, operator, overload) in known:
+                continue
+            if not operator:
+                raise ModelFileError(f"a node in {self.path} names no operator: {describe(node).strip()}")
+            if isinstance(operator, bytes):
+                raise self._not_text(operator)
+            raise ModelFileError(
+                f"{describe(node)} in {self.path} is of domain {display_domain(domain)}, which is not imported"
+            )
+
+    def _validate_outputs(self, node: onnx.NodeProto, outputs: Sequence[str], seen: set[str]) -> None:
+        for position, name in enumerate(outputs):
+            is_defined = name in seen or name in outputs[:position] or any(scope.sees(name) for scope in self.outer)
+            if name and is_defined:
+                raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which is already defined")
 
     def _not_text(self, name: bytes) -> ModelFileError:
         """The error for a name that is not UTF-8: protobuf gives such strings as bytes."""
