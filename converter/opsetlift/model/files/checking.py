@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import onnx.checker
 import onnx.shape_inference
 from google.protobuf.message import EncodeError
-from onnx import GraphProto, ModelProto, TensorProto
+from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 from opsetlift.model.files.copying import copy_head, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.inference_in_parts import infer_in_parts, needs_parts
-from opsetlift.model.files.tensors import is_external, stored_bytes
+from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.inlined_calls import with_calls_inlined
 from opsetlift.model.scopes import Container, imported_opsets, subgraphs
 from opsetlift.specification.dtypes import dtype_name
@@ -84,11 +85,15 @@ def _forget_shapes(graph: GraphProto, *, outputs_too: bool) -> None:
 
 
 def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
+    if _can_be_given(model):
+        with _in_one_sentence():
+            onnx.checker.check_model(model, full_check=True)
+        return
     copied = without_weights(model, base_dir)
     incomplete = _complete_interface(copied)
     for container in (copied.graph, *copied.functions):
         _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
-    try:
+    with _in_one_sentence():
         flat = with_calls_inlined(copied)
         is_inferred_here = incomplete or flat is not None or needs_parts(copied)
         onnx.checker.check_model(copied, full_check=not is_inferred_here)
@@ -97,6 +102,26 @@ def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
             flat = flat and with_calls_inlined(copied)
         if is_inferred_here and not (flat is not None and _is_inferred(flat)):
             _infer(copied)
+
+
+def _can_be_given(model: ModelProto) -> bool:
+    """Whether onnx.checker can be given the model as it is, of which a copy would leave out and fill in nothing."""
+    graph, opsets = model.graph, imported_opsets(model.opset_import)
+    if model.functions or not graph.name or any(map(_lacks_shape, (*graph.input, *graph.output))):
+        return False
+    for spelt, operator in {(node.domain, node.op_type) for node in graph.node}:
+        domain = canonical_domain(spelt)
+        found = definition(domain, operator, opsets.get(domain, 0))
+        if found is None or found.takes_subgraphs or found.infers_through_body:
+            return False
+    return all(_is_small(tensor) and not is_external(tensor) for tensor in all_tensors(model))
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """Raises ModelFileError, with one sentence, for what onnx raises in the block."""
+    try:
+        yield
     except EncodeError as error:
         raise ModelFileError("the model cannot be written: it is nested too deeply, or too large") from error
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError) as error:
@@ -142,14 +167,14 @@ def _is_small(tensor: TensorProto) -> bool:
 def _complete_interface(model: ModelProto) -> bool:
     """Fill in, on a copy, what the checker insists on and no runtime does; says whether shapes were missing."""
     model.graph.name = model.graph.name or "graph"
-    missing = [
-        value
-        for value in (*model.graph.input, *model.graph.output)
-        if value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape")
-    ]
+    missing = list(filter(_lacks_shape, (*model.graph.input, *model.graph.output)))
     for value in missing:
         value.type.tensor_type.shape.SetInParent()
     return bool(missing)
+
+
+def _lacks_shape(value: ValueInfoProto) -> bool:
+    return value.type.HasField("tensor_type") and not value.type.tensor_type.HasField("shape")
 
 
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
