@@ -112,15 +112,15 @@ class ScopeWalk(NodeWalk):
                 self._applied[index] = known.applied
                 self.index.replace(index, [known.like_converted(node)])
             return
-        self.base_name = next(iter(filter(None, node.output)), "") or node.name or node.op_type
+        operator, inputs, outputs = node.op_type, node.input[:], node.output[:]
         self._base_node_name = node.name
-        name = node.name or self.base_name
-        names = [*node.input, *node.output]
+        self.base_name = next(filter(None, outputs), "") or self._base_node_name or operator
+        name, names = self._base_node_name or self.base_name, inputs + outputs
         refused = None if key is None else self.walk.refused_sites.get(key)
         if refused is not None and (like := refused.like(name, names, self.base_name, self.names.is_free)) is not None:
             self.walk.refusals.append(like)
             return
-        operator, inputs, asked = node.op_type, node.input[:], self.walk.facts.large_constants_asked
+        asked = self.walk.facts.large_constants_asked
         applied: AppliedRules = []
         converted = self._converted_bodies(node, rounds_below=rounds_below) if route.descend else None
         try:
