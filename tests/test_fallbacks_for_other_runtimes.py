@@ -868,3 +868,101 @@ def test_loops_that_give_sequences_are_refused_too() -> None:
         "{ d = Identity (c) w = SequenceInsert (v, x) }> (n, go, s) y = SequenceAt (t, k) }"
     )
     refused(text, "openvino==2022.3", because="at least once where the number of runs is computed")
+
+
+class TestRecurrencesOfMNN:
+    """MNN ends with a crash, or gives another output, where a recurrence leaves an output out."""
+
+    def _recurrence(self, operator: str, outputs: str, attributes: str = "") -> str:
+        rows = {"LSTM": 8, "GRU": 6, "RNN": 2}[operator]
+        numbers = ", ".join(["0.5"] * rows * 2)
+        weights = ", ".join(f"float[1,{rows},2] {name} = {{{numbers}}}" for name in "wr")
+        shapes = {"y": "float[3,1,1,2] y", "h": "float[1,1,2] h"}
+        declared = ", ".join(shapes[name] for name in outputs.replace('""', "").replace(",", " ").split())
+        given = f"hidden_size = 2{attributes}"
+        return f"g (float[3,1,2] x) => ({declared}) <{weights}> {{ {outputs} = {operator} <{given}> (x, w, r) }}"
+
+    @pytest.mark.parametrize(
+        ("operator", "outputs", "count"),
+        [("LSTM", "y", 3), ("LSTM", "y, h", 3), ("GRU", '"", h', 2), ("RNN", '"", h', 2)],
+    )
+    def test_give_all_outputs(self, operator: str, outputs: str, count: int) -> None:
+        attributes = ", linear_before_reset = 1" if operator == "GRU" else ""
+        found = converted(self._recurrence(operator, outputs, attributes), "mnn==3.6")
+        assert [len(node.output) for node in found.graph.node] == [count]
+        assert all(found.graph.node[0].output)
+
+    def test_stay_where_all_outputs_are_there(self) -> None:
+        found = converted(self._recurrence("RNN", "y, h", ', activations = ["Tanh"]'), "mnn==3.6")
+        assert [list(node.output) for node in found.graph.node] == [["y", "h"]]
+
+    @pytest.mark.parametrize(
+        ("operator", "attributes", "because"),
+        [
+            ("RNN", ', activations = ["Relu"]', "computes RNN with the activation Tanh only"),
+            ("LSTM", ', direction = "reverse"', "computes recurrences forward that go backward"),
+            ("GRU", "", "computes GRU as with linear_before_reset = 1"),
+            ("LSTM", ", clip = 1.0", "does not read the attribute clip"),
+        ],
+    )
+    def test_are_refused_where_nothing_else_would_do(self, operator: str, attributes: str, because: str) -> None:
+        refused(self._recurrence(operator, "y, h", attributes), "mnn==3.6", because=because)
+
+
+class TestInitializersThatAreInputs:
+    """tract and MNN take them for constants, as every model of IR version 3 has them."""
+
+    TEXT = (
+        '<ir_version: 3, opset_import: ["": 9]> g (float[1,2,1,1] x, float[2] s) => (float[1,2,1,1] y) '
+        "<float[2] s = {1, 2}> { y = BatchNormalization (x, s, s, s, s) }"
+    )
+
+    @pytest.mark.parametrize("runtime", ["tract==0.23", "mnn==3.6"])
+    def test_are_no_computed_values(self, runtime: str) -> None:
+        found = convert(model(self.TEXT), target=runtime)
+        assert [one.op_type for one in found.model.graph.node] == ["BatchNormalization"]
+
+    @pytest.mark.parametrize("runtime", ["tract==0.23", "mnn==3.6"])
+    def test_are_told_from_what_callers_have_to_give(self, runtime: str) -> None:
+        text = "g (float[1,2,1,1] x, float[2] s) => (float[1,2,1,1] y) { y = BatchNormalization (x, s, s, s, s) }"
+        refused(text, runtime, because="does not run BatchNormalization with a computed", opset=9)
+
+
+class TestPoolsOfVolumes:
+    """MNN pools the first of several only."""
+
+    @pytest.mark.parametrize(("batch", "because"), [("2", "the first of several"), ("n", "their number is not known")])
+    @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+    def test_of_a_batch_are_refused(self, operator: str, batch: str, because: str) -> None:
+        node = f"{operator} <kernel_shape = [2, 2, 2], pads = [0, 0, 0, 0, 0, 0]> (x)"
+        text = f"g (float[{batch},1,2,2,2] x) => (float[{batch},1,1,1,1] y) {{ y = {node} }}"
+        refused(text, "mnn==3.6", because=because)
+
+    @pytest.mark.parametrize("sizes", ["2,1,2,2,2", "n,1,2,2,2", "n,c,2,2,2"])
+    @pytest.mark.parametrize("operator", ["GlobalMaxPool", "GlobalAveragePool"])
+    def test_over_all_of_a_batch_become_those_of_images(self, operator: str, sizes: str) -> None:
+        text = f"g (float[{sizes}] x) => (float[a,b,1,1,1] y) {{ y = {operator} (x) }}"
+        assert operators(converted(text, "mnn==3.6")) == ["Reshape", operator, "Unsqueeze"]
+
+    @pytest.mark.parametrize("operator", ["GlobalMaxPool", "GlobalAveragePool"])
+    def test_over_all_of_open_sizes_become_those_of_images(self, operator: str) -> None:
+        text = f"g (float[n,c,d,h,w] x) => (float[a,b,1,1,1] y) {{ y = {operator} (x) }}"
+        assert operators(converted(text, "mnn==3.6"))[-3:] == ["Reshape", operator, "Unsqueeze"]
+
+    def test_that_stand_alone_are_pooled(self) -> None:
+        text = "g (float[1,1,2,2,2] x) => (float[1,1,1,1,1] y) { y = GlobalMaxPool (x) }"
+        assert operators(converted(text, "mnn==3.6")) == ["GlobalMaxPool"]
+
+
+class TestOpenSizes:
+    """tract does not run many operators with them; the refusal names what works."""
+
+    TEXT = "g (float[n,1,4,4] x, float[1,1,3,3] w) => (float[n,1,2,2] y) { y = Conv <kernel_shape = [3, 3]> (x, w) }"
+
+    def test_of_a_convolution_are_refused(self) -> None:
+        refused(self.TEXT, "tract==0.23", because="does not run Conv with open sizes of X")
+
+    def test_may_be_fixed(self) -> None:
+        text = f'<ir_version: 7, opset_import: ["": 13]> {self.TEXT}'
+        found = convert(model(text), target="tract==0.23", fix_shapes={"n": 2})
+        assert [one.op_type for one in found.model.graph.node] == ["Conv"]

@@ -79,6 +79,7 @@ class TestFiles:
             inputs = {one.name for definition in definitions for one in definition.schema.inputs}
             variables = {name for definition in definitions for name in definition.types_by_variable}
             assert attributes >= {*form.given, *form.absent, *form.attributes, *form.at_least, *form.at_least.values()}
+            assert attributes >= form.other_than.keys()
             assert inputs | attributes >= form.negative
             assert inputs >= form.ranks.keys()
             assert variables >= form.dtypes.keys()

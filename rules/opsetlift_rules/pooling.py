@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribut
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.dimensions import product, reshaped, size
 from opsetlift_rules.helpers.max_pool_indices import compute_indices_of_maxima, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
@@ -155,8 +156,13 @@ def pool_more_axes_as_one(site: Site) -> None:
     rank = site.rank(0, because="the axes behind those of an image become one")
     if rank <= _RANK_OF_IMAGES:
         return
-    op = site.op_at(opsets.AXES_AS_INPUTS)
-    image = op.Reshape(site.input(0), site.constant([0, 0, -1, 1], "int64", "shape"))
+    op = site.op_at(opsets.ALLOWZERO)
+    value = site.input(0)
+    elements = product(site, op, [size(site, op, value, axis) for axis in range(2, rank)])
+    if isinstance(elements, int) and elements:
+        image = op.Reshape(value, site.constant([0, 0, elements, 1], "int64", "shape"))
+    else:
+        image = reshaped(site, op, value, [size(site, op, value, 0), size(site, op, value, 1), elements, 1])
     pooled = op.emit(site.node.op_type, image)
     site.replace(op.Unsqueeze(pooled, site.constant(range(_RANK_OF_IMAGES, rank), "int64")))
 

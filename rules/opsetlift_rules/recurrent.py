@@ -75,13 +75,12 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
 
 
 def write_what_is_left_out(site: Site) -> None:
-    """Write what runtimes may need: hidden_size, zeros for a missing bias, the layout of all of them, the last state.
+    """Write what runtimes may need: hidden_size, zeros for a missing bias, the layout of all of them, all outputs.
 
-    The state is for those that take a first output that stands alone for it.
+    Some take one that stands alone for another, or end where one is missing.
     """
     recurrence = known_shape(site, 2)
-    if len(site.node.output) == 1:
-        site.ask_for_outputs([1])
+    site.ask_for_outputs(range(1 + len(_INITIAL_STATES[site.node.op_type])))
     if recurrence is not None and not has_attribute(site, "hidden_size"):
         site.set_attribute("hidden_size", recurrence[-1])
     wants_bias = site.node.op_type == "LSTM" or site.attribute("linear_before_reset", 0)

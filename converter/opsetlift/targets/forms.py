@@ -47,6 +47,8 @@ class Form:
     """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
     """Attributes with their values; those of the schema where the node does not set them."""
+    other_than: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    """Attributes with values, of which the node sets it to none."""
     at_least: Mapping[str, str] = field(default_factory=dict)
     """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -126,6 +128,8 @@ class Form:
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
+    takes_defaults_for_constants: bool = False
+    """Whether an input that is an initializer is a constant to the runtime also where callers may override it."""
 
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
@@ -140,6 +144,10 @@ class Form:
             and (not self.most_outputs or len(node.output) <= self.most_outputs)
             and (not self.skips_outputs or not all(node.output))
             and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
+            and all(
+                name in names and _attribute(node, definition, name) not in self.other_than[name]
+                for name in self.other_than
+            )
             and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
             and (not self.is_dilated or any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS))
             and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
@@ -201,7 +209,7 @@ class Form:
             return False
         values = {formal: scope.constant(present[formal]) for formal in self.zeros if formal in present}
         shapes = {formal: scope.shape(name) for formal, name in present.items()}
-        known = {formal for formal, name in present.items() if scope.is_constant(name)}
+        known = {formal for formal, name in present.items() if self._is_known(name, scope)}
         fixed = {
             formal: shape
             for formal, shape in shapes.items()
@@ -216,6 +224,13 @@ class Form:
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
         )
+
+    def _is_known(self, name: str, scope: ScopeFacts) -> bool:
+        return scope.is_constant(name) or (self.takes_defaults_for_constants and scope.is_initializer(name))
+
+    def _has_other_values(self, node: NodeProto, definition: Definition) -> bool:
+        found = {attribute.name: _attribute(node, definition, attribute.name) for attribute in node.attribute}
+        return all(name in found and found[name] not in those for name, those in self.other_than.items())
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name for one in node.attribute if min([one.i, *one.ints]) < 0}
@@ -446,6 +461,8 @@ def _attribute(node: NodeProto, definition: Definition, name: str) -> object:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

@@ -24,6 +24,7 @@
     misread_producers = { names = ["pytorch"], operators = ["AveragePool"], source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
     absent_last_inputs = { are_taken = false, source = "docs" }
+    default_inputs = { are_constants = true, source = "docs" }
 
     [kernels]
     file = "kernels.toml"
@@ -47,7 +48,8 @@
 versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`.
 `form` is a way to write nodes of an `operator`, or of each of `operators`, that it does not take, or takes for
 something else: beside `attributes` it may state
-`domain`, `opsets` (min and max), `given` and `absent` (attributes), `negative` (attributes or constant inputs with a
+`domain`, `opsets` (min and max), `given` and `absent` (attributes), `other_than` (attributes that are set to none of
+these values, as { activations = [["Tanh"]] }), `negative` (attributes or constant inputs with a
 number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of inputs, as {
 X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or at most, so
 many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end pads),
@@ -72,7 +74,7 @@ has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
-which mean the same as none.
+which mean the same as none; `default_inputs` whether inputs of the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
@@ -93,6 +95,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from onnx.defs import OpSchema
@@ -130,6 +133,7 @@ _KEYS_OF_FACT = {
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
     "absent_last_inputs": {"are_taken", "source"},
+    "default_inputs": {"are_constants", "source"},
 }
 
 _FORM_KEYS = {
@@ -139,6 +143,7 @@ _FORM_KEYS = {
         "absent",
         "negative",
         "at_least",
+        "other_than",
         "attributes",
         "ranks",
         "dtypes",
@@ -288,15 +293,22 @@ class _Reader:
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
             kernels=self._kernels.at(like or version) if self._kernels else {},
-            forms=(
-                *(one for one in self._forms if not one.versions or version in one.versions),
-                *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
-                *self._forms_of_absent_inputs(where, release),
-                *self._forms_of_constants(where, release),
-            ),
+            forms=tuple(self._forms_at(version, like, where, release)),
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _forms_at(self, version: str, like: str, where: str, release: Mapping[str, Any]) -> Iterator[Form]:
+        """The forms that a version does not take; `like` is the measured one whose forms it is taken to have."""
+        found = (
+            *(one for one in self._forms if not one.versions or version in one.versions),
+            *(one for one in self._measured_forms if not one.versions or (like or version) in one.versions),
+            *self._forms_of_absent_inputs(where, release),
+            *self._forms_of_constants(where, release),
+        )
+        if not release.get("default_inputs", {}).get("are_constants", False):
+            return iter(found)
+        return (replace(one, takes_defaults_for_constants=True) for one in found)
 
     def _misread_producers(self, release: Mapping[str, Any]) -> dict[str, frozenset[str]]:
         operators = release.get("misread_producers", {}).get("operators", [])
@@ -427,6 +439,7 @@ class _Reader:
             at_least=entry.get("at_least", {}),
             negative=frozenset(entry.get("negative", ())),
             attributes=entry.get("attributes", {}),
+            other_than=entry.get("other_than", {}),
             ranks={name: tuple(ranks) for name, ranks in entry.get("ranks", {}).items()},
             dtypes={
                 variable: frozenset(map(self._dtype, names)) for variable, names in entry.get("dtypes", {}).items()
@@ -452,6 +465,7 @@ class _Reader:
             gives_constants=entry.get("gives_constants", False),
             counts_its_runs=entry.get("counts_its_runs", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
+            takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
         )
