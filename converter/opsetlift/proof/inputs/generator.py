@@ -155,6 +155,16 @@ _TURNS_OF_NEIGHBOURS = 12
 
 ORDINARY = ("fractions", "positive", "negative")
 """What stands in the other inputs then."""
+
+SETTINGS_TOGETHER = 128
+"""How often single numbers are drawn together from what was accepted of each: they may count only together."""
+
+MOST_SETTINGS = 24
+"""So many values are kept of each of them."""
+
+LARGEST_SETTING = 1 << 10
+"""None that is larger."""
+
 MORE_PER_CASE = 4
 """So many more inputs are drawn for each that is still wanted, of which the original may reject some."""
 
@@ -211,6 +221,8 @@ class InputGenerator:
         """Accepted cases, and the shapes of their outputs."""
         self._results_of: dict[tuple[Shape, ...], str] = {}
         """For the shapes of inputs those of the outputs."""
+        self._settings: dict[str, dict[float, None]] = {}
+        """The values that were accepted for each input of a single number."""
         self._sizes_follow_values = False
         """Whether inputs of the same shapes gave outputs of others."""
         sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
@@ -241,6 +253,7 @@ class InputGenerator:
             else:
                 self._number_accepted += 1
                 self._keep(case, shapes)
+                self._note_settings(case)
                 sizes = tuple(numpy.shape(value) for value in case.values.values() if isinstance(value, numpy.ndarray))
                 self._sizes_follow_values |= self._results_of.setdefault(sizes, repr(shapes)) != repr(shapes)
                 self._floor.record(case, shapes)
@@ -261,6 +274,7 @@ class InputGenerator:
                     self._try_own_numbers(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
+                    self._try_settings_together(wanted)
                     self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
@@ -353,6 +367,39 @@ class InputGenerator:
                 _, case = self._any_kept()
                 drawn = rng.choice(numbers, numpy.shape(case.values[name]))
                 attempt(Case.of(case.layout, f"numbers of the site in {name}", {**case.values, name: drawn}))
+
+    def _note_settings(self, case: Case) -> None:
+        for name, value in case.values.items():
+            if isinstance(value, numpy.ndarray) and value.size == 1 and value.dtype.kind in "iufb":
+                number, known = value.item(), self._settings.setdefault(name, {})
+                if len(known) < MOST_SETTINGS and abs(number) <= LARGEST_SETTING:
+                    known[number] = None
+
+    def _try_settings_together(self, attempt: Attempt) -> None:
+        """Single numbers drawn together, each from those that were accepted for it and from what is between them.
+
+        A threshold may tell only where a count is above 1, and both were accepted only beside a 0 or 1 of the other.
+        """
+        rng = self._builder.rng
+        pools = {name: list(known) for name, known in self._settings.items() if len(known) > 1}
+        strategies = self._gentle if self._builder.rounding else ("positive", "integral", *ORDINARY)
+        for _ in range(SETTINGS_TOGETHER if self._kept and len(pools) > 1 and not self._is_brief else 0):
+            _, case = self._any_kept()
+            like = {name: value for name in pools if numpy.size(value := case.values[name]) == 1}
+            if len(like) < 2:
+                continue
+            drawn = {
+                name: numpy.full(value.shape, _one_of(pools[name], rng, between=is_floating(value.dtype))).astype(
+                    value.dtype
+                )
+                for name, value in like.items()
+            }
+            strategy = strategies[int(rng.integers(len(strategies)))]
+            for name, pool in self._builder.pools.items():
+                if name not in drawn and name not in self._builder.controls:
+                    drawn[name] = draw(strategy, pool.dtype, numpy.shape(case.values[name]), rng)
+            filling = f"single numbers together, {in_words(strategy)}"
+            attempt(Case.of(case.layout, filling, {**case.values, **drawn}))
 
     def _draw_more(self, attempt: Attempt) -> None:
         """Accepted cases with all data drawn anew, up to the number of cases that was asked for."""
@@ -773,6 +820,13 @@ class InputGenerator:
         if len(special) > 2 and all(elements(base.shapes[name]) == 1 for name in special):
             for _ in range(TRIPLES):
                 attempt(builder.case(base, SPECIAL, accepted.controls, "special values together"))
+
+
+def _one_of(numbers: Sequence[float], rng: numpy.random.Generator, *, between: bool) -> float:
+    """One of some numbers, or as often one between the least and the greatest, where there may be such."""
+    if between and rng.random() < 0.5:
+        return float(rng.uniform(min(numbers), max(numbers)))
+    return numbers[int(rng.integers(len(numbers)))]
 
 
 def _beginning_with(first: str, strategies: Sequence[str]) -> list[str]:
