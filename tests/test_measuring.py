@@ -250,6 +250,21 @@ def test_a_dtype_is_not_blamed_for_axes_that_have_to_be_constant() -> None:
     assert objection(target, computed)
 
 
+@pytest.mark.parametrize(
+    ("limit", "takes"),
+    [(lambda node, facts: True, True), (lambda node, facts: bool(facts.model.graph.initializer), False)],
+    ids=["without Scan", "without initializers in Scan"],
+)
+def test_what_subgraphs_may_read_is_not_told_by_a_runtime_without_them(
+    limit: Limit, takes: bool, cases: list[tuple[Key, list]]
+) -> None:
+    runtime = Limited({"Scan": limit}, {})
+    found = measure([one for one in cases if one[0][1] == "Neg"], runtime, Journal(None))
+    target = read_runtime("limited", as_toml(found, "Limited", "1.0")).targets[0]
+    assert target.takes_captured_initializers is takes
+    assert target.takes_unnamed_dimensions
+
+
 @pytest.mark.slow
 def test_an_interrupted_measurement_goes_on(tmp_path: Path, cases: list[tuple[Key, list]]) -> None:
     journal, chosen = tmp_path / "answers.jsonl", [one for one in cases if one[0][1] == "Neg"]

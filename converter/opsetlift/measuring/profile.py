@@ -55,6 +55,20 @@ _PROBES = {
 }
 """Graphs that tell what a runtime makes of a model as a whole, in ONNX's textual form."""
 
+_NEIGHBOURS = {
+    UNNAMED_DIMENSIONS: (
+        "(float[2, 3] x, float[2, 3] w) => (float[2, 3] z, float[2, 2] y) { z, y = Scan <num_scan_inputs = 1, "
+        "body = each (float[2, 3] held, float[3] row) => (float[2, 3] same, float[2] lengths) { same = Identity (held) "
+        "d = Sub (held, row) lengths = ReduceSumSquare <axes = [1], keepdims = 0> (d) }> (x, w) }"
+    ),
+    CAPTURED_INITIALIZERS: (
+        "(float[3] x, float[2, 3] w) => (float[3] y, float[2, 3] z) { y, z = Scan <num_scan_inputs = 1, "
+        "body = each (float[3] held, float[3] row) => (float[3] same, float[3] sums) { same = Identity (held) "
+        "c = Constant <value = float[3] {1, 2, 3}> () d = Add (held, row) sums = Add (d, c) }> (x, w) }"
+    ),
+}
+"""The same without what is asked for: a runtime that does not run these lacks something else, as Scan."""
+
 _DTYPES_OF_INPUTS = [
     "bool",
     "double",
@@ -195,9 +209,14 @@ def measure(
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
     for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS, FUNCTIONS):
         opset = found.opset.nearest(_OPSETS.get(probe, newest))
-        found.takes[probe] = _runs(runner, _model(probe, opset))
+        found.takes[probe] = _runs(runner, _model(probe, opset)) or not _runs_neighbour(runner, probe, opset)
     found.inputs_refused = [dtype for dtype in _DTYPES_OF_INPUTS if _refuses_inputs(runner, dtype, found.opset)]
     return found
+
+
+def _runs_neighbour(runner: Runs, probe: str, opset: int) -> bool:
+    text = _NEIGHBOURS.get(probe)
+    return text is None or _runs(runner, _parsed(_stamped(text, opset)))
 
 
 def _refuses_inputs(runner: Runs, dtype: str, opsets: Range) -> bool:
@@ -272,10 +291,16 @@ def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
 
 
 def _model(probe: str, opset: int, ir_version: int = 0) -> ModelProto:
-    ir_version = ir_version or max(8 if probe == FUNCTIONS else 4, minimum_for_opsets({AI_ONNX: opset}))
-    text = _PROBES[probe] % (opset, opset) if probe == FUNCTIONS else _PROBES[probe]
-    local = ', "local": 1' if probe == FUNCTIONS else ""
-    return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {opset}{local}]> measured {text}')
+    if probe != FUNCTIONS:
+        return _parsed(_stamped(_PROBES[probe], opset, ir_version))
+    ir_version = ir_version or max(8, minimum_for_opsets({AI_ONNX: opset}))
+    text = _PROBES[probe] % (opset, opset)
+    return _parsed(f'<ir_version: {ir_version}, opset_import: ["": {opset}, "local": 1]> measured {text}')
+
+
+def _stamped(text: str, opset: int, ir_version: int = 0) -> str:
+    ir_version = ir_version or max(4, minimum_for_opsets({AI_ONNX: opset}))
+    return f'<ir_version: {ir_version}, opset_import: ["": {opset}]> measured {text}'
 
 
 def _ml_model(opset: int, newest: int) -> ModelProto:
