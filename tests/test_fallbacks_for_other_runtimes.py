@@ -966,3 +966,70 @@ class TestOpenSizes:
         text = f'<ir_version: 7, opset_import: ["": 13]> {self.TEXT}'
         found = convert(model(text), target="tract==0.23", fix_shapes={"n": 2})
         assert [one.op_type for one in found.model.graph.node] == ["Conv"]
+
+
+class TestWhatNetworksShowedOfMNN:
+    """Facts from exported networks, each with a neighbour that runs."""
+
+    @pytest.mark.parametrize("operator", ["LSTM", "GRU"])
+    @pytest.mark.parametrize(
+        ("steps", "state", "runs"), [("s", ', "", h', False), ("3", ', "", h', True), ("s", "", True)]
+    )
+    def test_states_before_an_open_number_of_steps(self, operator: str, steps: str, state: str, runs: bool) -> None:
+        gates, outputs, more = {"LSTM": (4, "y, l, c", ""), "GRU": (3, "y, l", ", linear_before_reset = 1")}[operator]
+        numbers = ", ".join(["0.5"] * gates * 4)
+        weights = ", ".join(f"float[1,{2 * gates},2] {name} = {{{numbers}}}" for name in "wr")
+        bias = f"float[1,{4 * gates}] b = {{{numbers}}}"
+        text = (
+            f"g (float[{steps},1,2] x, float[1,1,2] h) => (float[{steps},1,1,2] y) <{weights}, {bias}> "
+            f"{{ {outputs} = {operator} <hidden_size = 2{more}> (x, w, r, b{state}) }}"
+        )
+        if runs:
+            assert operators(converted(text, "mnn==3.6")) == [operator]
+        else:
+            refused(text, "mnn==3.6", because="where the number of steps is not known")
+
+    def test_remainders_of_floats_are_refused(self) -> None:
+        text = "g ({0}[2] x, {0}[2] z) => ({0}[2] y) {{ y = Mod <fmod = 1> (x, z) }}"
+        # Nor are they written with double, which it computes as float.
+        refused(text.format("float"), "mnn==3.6", because="the sign of the divisor")
+        assert operators(converted(text.format("int32"), "mnn==3.6")) == ["Mod"]
+
+    @pytest.mark.parametrize(
+        ("declared", "sizes", "runs"),
+        [
+            ("n,4", "s = Shape (x) p = ReduceProd <keepdims = 0> (s)", False),
+            ("n,4", "p = Size (x)", False),
+            ("4,n", "p = Size (x)", True),
+            ("2,4", "p = Size (x)", True),
+            ("n,4", "s = Size (x) p = Add (s, i)", True),
+            ("n,4", "s = Shape (x) k = Constant <value_int = -1> () p = Gather (s, k)", True),
+            ("n,4", "s = Shape (x) k = Constant <value_int = -2> () p = Gather (s, k)", False),
+        ],
+    )
+    def test_floats_are_not_divided_by_open_first_sizes(self, declared: str, sizes: str, runs: bool) -> None:
+        text = (
+            f"g (float[{declared}] x, float[3] w, int64 i) => (float[3] y) "
+            f"{{ {sizes} f = Cast <to = 1> (p) y = Div (w, f) }}"
+        )
+        if runs:
+            assert "Div" in operators(converted(text, "mnn==3.6"))
+        else:
+            refused(text, "mnn==3.6", because="takes an open first size for 1")
+
+    def test_scattering_without_a_reduction_does_not_say_so(self) -> None:
+        text = (
+            "g (float[3] x, int64[2] i, float[2] u) => (float[3] y) "
+            '{{ y = ScatterElements <reduction = "{}", axis = 0> (x, i, u) }}'
+        )
+        found = convert(model(f'<ir_version: 8, opset_import: ["": 16]> {text.format("none")}'), target="mnn==3.6")
+        assert [[one.name for one in node.attribute] for node in found.model.graph.node] == [["axis"]]
+        sums = convert(model(f'<ir_version: 8, opset_import: ["": 16]> {text.format("add")}'), target="mnn==3.6")
+        assert not [one for node in sums.model.graph.node for one in node.attribute if one.name == "reduction"]
+
+    def test_sequences_are_resized_by_gathering(self) -> None:
+        text = (
+            "g (float[1,2,4] x) => (float[1,2,8] y) <float[3] s = {1, 1, 2}> "
+            '{ y = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel"> (x, "", s) }'
+        )
+        assert "Resize" not in operators(converted(text, "mnn==3.6"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Rule, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Rule, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype
@@ -237,6 +237,14 @@ def scatter_the_cache_by_elements(site: Site) -> None:
     site.replace(result if compute_dtype is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 
 
+def leave_out_no_reduction(site: Site) -> None:
+    """Leave out the attribute reduction where it says what its absence says, too."""
+    reduction = site.attribute("reduction", "none")
+    if reduction != "none":
+        site.refuse(Why.NO_EQUIVALENT, f"the reduction {reduction} cannot be left out")
+    site.remove_attribute("reduction")
+
+
 _ORDER = (
     "without a reduction, 16 requires indices to be unique, which follows from 13: it leaves the order of updates open"
 )
@@ -256,4 +264,8 @@ INTRODUCTIONS = [
     Introduction("ScatterElements", 11, down=rename_to_scatter),
     Introduction("ScatterND", 11, down=scatter_slices_as_elements),
     Introduction("TensorScatter", 24, down=scatter_the_cache_by_elements),
+]
+
+FALLBACKS = [
+    Fallback("ScatterElements", leave_out_no_reduction),
 ]

@@ -111,6 +111,10 @@ class Form:
     """Inputs that have only one element along an axis."""
     batched_inputs: frozenset[str] = frozenset()
     """Inputs whose first size is known, and not 1."""
+    open_first_sizes: frozenset[str] = frozenset()
+    """Inputs whose first size is not known."""
+    sizes_as_inputs: frozenset[str] = frozenset()
+    """Inputs computed from sizes and constants alone, among them those of a tensor whose first is not known."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
     stored_dtypes: frozenset[str] = frozenset()
@@ -199,6 +203,8 @@ class Form:
             or self.zeros
             or self.ranked_inputs
             or self.batched_inputs
+            or self.open_first_sizes
+            or self.sizes_as_inputs
         )
 
     def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -223,14 +229,14 @@ class Form:
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
+            and all(
+                formal in present and _has_open_first_size(present[formal], scope) for formal in self.open_first_sizes
+            )
+            and all(formal in present and _is_of_open_sizes(present[formal], scope) for formal in self.sizes_as_inputs)
         )
 
     def _is_known(self, name: str, scope: ScopeFacts) -> bool:
         return scope.is_constant(name) or (self.takes_defaults_for_constants and scope.is_initializer(name))
-
-    def _has_other_values(self, node: NodeProto, definition: Definition) -> bool:
-        found = {attribute.name: _attribute(node, definition, attribute.name) for attribute in node.attribute}
-        return all(name in found and found[name] not in those for name, those in self.other_than.items())
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name for one in node.attribute if min([one.i, *one.ints]) < 0}
@@ -382,6 +388,8 @@ _MOVES = frozenset(["Cast", "Expand", "Flatten", "Gather", "Reshape", "Squeeze",
 _MOST_MOVES = 2
 """How many nodes before a Cast are looked at: a Cast, and one that moves what it gives."""
 
+_GIVING_SIZES = frozenset(["Shape", "Size"])
+
 _SQUARE = 2
 
 _CHANNELS = 1
@@ -392,6 +400,41 @@ def _is_stored(name: str, scope: ScopeFacts) -> bool:
     """Whether a constant is an initializer or a Constant, and not computed from some."""
     producer = scope.producer(name)
     return producer is None or producer.op_type == "Constant"
+
+
+def _has_open_first_size(name: str, scope: ScopeFacts) -> bool:
+    shape = scope.shape(name)
+    return shape is None or (len(shape) > 0 and not isinstance(shape[0], int))
+
+
+def _is_of_open_sizes(name: str, scope: ScopeFacts) -> bool:
+    """Whether a value is computed from sizes and constants alone, and from those of a tensor whose first is open."""
+    has_open_ones, seen, pending = False, {name}, [name]
+    while pending:
+        value = pending.pop()
+        if scope.constant(value) is not None:
+            continue
+        producer = scope.producer(value)
+        if producer is None or subgraphs(producer):
+            return False
+        if producer.op_type in _GIVING_SIZES:
+            has_open_ones = has_open_ones or _has_open_first_size(producer.input[0], scope)
+            continue
+        if _takes_other_sizes(producer, scope):
+            continue
+        new = set(filter(None, producer.input)) - seen
+        seen |= new
+        pending += new
+    return has_open_ones
+
+
+def _takes_other_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
+    """Whether a node gathers sizes of a tensor, and not its first one."""
+    before = scope.producer(node.input[0]) if node.op_type == "Gather" else None
+    if before is None or before.op_type != "Shape" or before.attribute:
+        return False
+    shape, indices = scope.shape(before.input[0]), scope.constant(node.input[1])
+    return shape is not None and indices is not None and bool((indices % len(shape)).all())
 
 
 def _is_graph_input(name: str, scope: ScopeFacts) -> bool:

@@ -58,10 +58,12 @@ many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have wi
 but for Reshape), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a
 number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants
 or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank
-is known), `batched_inputs` (whose first size is not 1), `zeros` (constants with a 0 in them), `input_counts`, `after`
-and `not_after` (operators that compute the first input, or do not), `chain` (operators, the first of which computes an
-input, the next an input of that one, and so on), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of
-constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
+is known), `batched_inputs` (whose first size is not 1), `open_first_sizes` (whose first size is not known),
+`sizes_as_inputs` (computed from sizes alone, of a tensor whose first one is not known), `zeros` (constants with a 0
+in them), `input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `chain`
+(operators, the first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which
+broadcasting repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as
+{ axes = 2 }: at least so many numbers),
 `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
 sizes that are not known), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
@@ -172,6 +174,8 @@ _FORM_KEYS = {
     *(
         "nonzero",
         "batched_inputs",
+        "open_first_sizes",
+        "sizes_as_inputs",
         "joins_channels",
         "single_axes",
         "not_after",
@@ -201,6 +205,8 @@ _SETS_OF_NAMES = (
         "other_axes",
         "widened_inputs",
         "batched_inputs",
+        "open_first_sizes",
+        "sizes_as_inputs",
         "nonzero",
         "not_after",
         "stored_dtypes",
