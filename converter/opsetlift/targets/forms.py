@@ -187,6 +187,7 @@ class Form:
         """How many nodes before a node it may look at, one behind the other."""
         return max(
             len(self.chain),
+            _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
             _MOST_MOVES + 1 if self.has_other_numbers else 2 if self.undoes_cast or self.has_other_powers else 1,
         )
 
@@ -390,6 +391,9 @@ _MOST_MOVES = 2
 
 _GIVING_SIZES = frozenset(["Shape", "Size"])
 
+_MOST_STEPS_FROM_SIZES = 8
+"""How many nodes may stand between sizes and what is computed from them."""
+
 _SQUARE = 2
 
 _CHANNELS = 1
@@ -409,23 +413,18 @@ def _has_open_first_size(name: str, scope: ScopeFacts) -> bool:
 
 def _is_of_open_sizes(name: str, scope: ScopeFacts) -> bool:
     """Whether a value is computed from sizes and constants alone, and from those of a tensor whose first is open."""
-    has_open_ones, seen, pending = False, {name}, [name]
-    while pending:
-        value = pending.pop()
-        if scope.constant(value) is not None:
-            continue
-        producer = scope.producer(value)
-        if producer is None or subgraphs(producer):
-            return False
-        if producer.op_type in _GIVING_SIZES:
-            has_open_ones = has_open_ones or _has_open_first_size(producer.input[0], scope)
-            continue
-        if _takes_other_sizes(producer, scope):
-            continue
-        new = set(filter(None, producer.input)) - seen
-        seen |= new
-        pending += new
-    return has_open_ones
+    has_open_ones, pending = False, {name}
+    for _ in range(_MOST_STEPS_FROM_SIZES):
+        producers = [scope.producer(value) for value in pending if scope.constant(value) is None]
+        pending = set()
+        for producer in producers:
+            if producer is None or subgraphs(producer):
+                return False
+            if producer.op_type in _GIVING_SIZES:
+                has_open_ones = has_open_ones or _has_open_first_size(producer.input[0], scope)
+            elif not _takes_other_sizes(producer, scope):
+                pending.update(filter(None, producer.input))
+    return has_open_ones and not pending
 
 
 def _takes_other_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
