@@ -28,8 +28,8 @@ from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.scopes import (
     FunctionKey,
     called_function_key,
+    captured_names,
     overrides_operator,
-    referenced_names,
     subgraphs,
     subgraphs_within,
 )
@@ -151,7 +151,7 @@ class Question:
     ) -> None:
         types = {name: type_of(name) or TypeProto() for name in node.input if name}
         if definition.takes_subgraphs:
-            captured = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+            captured = set().union(*(captured_names(graph) for _, graph in subgraphs(node)))
             types.update({name: found for name in captured if (found := type_of(name)) is not None})
         data = {name: tensor_of(value, name) for name, value in placeholders.items()}
         if constant is not None:

@@ -74,6 +74,19 @@ def referenced_names(graph: GraphProto) -> Iterator[str]:
         yield output.name
 
 
+def captured_names(graph: GraphProto) -> set[str]:
+    """The names that a subgraph, or one in it, mentions and does not define: values of the scopes around it."""
+    mentioned = {output.name for output in graph.output}
+    own = {one.name for one in (*graph.input, *graph.initializer)}
+    own.update(one.values.name for one in graph.sparse_initializer)
+    for node in graph.node:
+        mentioned.update(node.input)
+        own.update(node.output)
+        for _, subgraph in subgraphs(node):
+            mentioned |= captured_names(subgraph)
+    return mentioned - own - {""}
+
+
 def imported_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """opset_import as a mapping; of several entries for one domain the last counts, as in onnxruntime."""
     return {canonical_domain(entry.domain): entry.version for entry in imports}
