@@ -1033,3 +1033,23 @@ class TestWhatNetworksShowedOfMNN:
             '{ y = Resize <mode = "linear", coordinate_transformation_mode = "half_pixel"> (x, "", s) }'
         )
         assert "Resize" not in operators(converted(text, "mnn==3.6"))
+
+
+class TestEmptyInputsOfConcat:
+    """Some runtimes do not join them, wherever they stand; they are left out."""
+
+    @pytest.mark.parametrize("runtime", ["mnn==3.6", "opencv==5.0"])
+    @pytest.mark.parametrize("inputs", ["e, x", "x, e", "e, x, e"])
+    def test_are_left_out_where_one_is_left(self, runtime: str, inputs: str) -> None:
+        text = f"g (float[2,3] x, float[2,0] e) => (float[2,3] y) {{ y = Concat <axis = 1> ({inputs}) }}"
+        assert operators(converted(text, runtime)) == ["Identity"]
+
+    @pytest.mark.parametrize("inputs", ["e, x, z", "x, e, z", "x, z, e"])
+    def test_are_left_out_where_several_are_left(self, inputs: str) -> None:
+        text = f"g (float[2,3] x, float[2,0] e, float[2,1] z) => (float[2,4] y) {{ y = Concat <axis = -1> ({inputs}) }}"
+        found = converted(text, "mnn==3.6")
+        assert [list(node.input) for node in found.graph.node] == [["x", "z"]]
+
+    def test_are_refused_where_nothing_is_left(self) -> None:
+        text = "g (float[2,0] x, float[2,0] e) => (float[2,0] y) { y = Concat <axis = 1> (x, e) }"
+        refused(text, "mnn==3.6", because="with a size of 0")

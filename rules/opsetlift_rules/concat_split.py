@@ -34,14 +34,23 @@ def make_axis_non_negative(site: Site) -> None:
     site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
-def concatenate_along_the_last_axis(site: Site) -> None:
+def concatenate_what_has_elements(site: Site) -> None:
+    """Leave out what has no elements along the axis, which some runtimes do not join; else, change the axis."""
+    axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
+    (place,) = counted_from_front(site, [axis], rank, name="axis")
+    joined = [one for one in site.inputs if (site.shape(one) or [None] * rank)[place] != 0]
+    if joined and len(joined) < len(site.inputs):
+        site.replace(site.op.copy(*joined) if len(joined) > 1 else site.op.Identity(*joined))
+    else:
+        concatenate_along_the_last_axis(site, axis, place, rank)
+
+
+def concatenate_along_the_last_axis(site: Site, axis: int, place: int, rank: int) -> None:
     """Make the axis non-negative; where it is, join along the last axis, between two transpositions.
 
     For runtimes that join other values than they should along an axis before it. Along the last axis, copies are
     joined: some runtimes take an input of the model otherwise.
     """
-    axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
-    (place,) = counted_from_front(site, [axis], rank, name="axis")
     op = site.op
     if axis < 0 or place == rank - 1:
         is_copied = place == rank - 1 and site.dtype(0) in FLOATING
@@ -226,6 +235,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Concat", concatenate_along_the_last_axis),
+    Fallback("Concat", concatenate_what_has_elements),
     Fallback("Split", split_with_slice),
 ]

@@ -222,6 +222,8 @@ class Form:
             for formal, shape in shapes.items()
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
+        # Of several inputs of one name in the schema any may be empty; of all else the last one was measured.
+        empty = {one.formal for one in operands(node, definition)[0] if 0 in (scope.shape(one.name) or ())}
         return (
             all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
@@ -229,7 +231,7 @@ class Form:
             and self.open_inputs <= present.keys() - fixed.keys()
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
-            and all(0 in fixed.get(formal, ()) for formal in self.empty_inputs)
+            and self.empty_inputs <= empty
             and all(
                 formal in present and _has_open_first_size(present[formal], scope) for formal in self.open_first_sizes
             )
