@@ -1034,6 +1034,24 @@ class TestWhatNetworksShowedOfMNN:
         )
         assert "Resize" not in operators(converted(text, "mnn==3.6"))
 
+    def test_floats_are_compared_by_greater(self) -> None:
+        text = "g (float[2,3] x, float[2,3] z) => (bool[2,3] y) { y = Less (x, z) }"
+        found = converted(text, "mnn==3.6")
+        assert "Greater" in operators(found)
+        assert "Less" not in operators(found)
+
+    @pytest.mark.parametrize("declared", ["2,4", "n,4"])
+    @pytest.mark.parametrize("constant", ["float c = {2}", "float[4] c = {1, 2, 3, 4}"])
+    def test_what_is_broadcast_is_chosen_first(self, declared: str, constant: str) -> None:
+        head = f"g (float[{declared}] x, bool[{declared}] b) => (float[{declared}] y) <{constant}> "
+        assert operators(converted(head + "{ y = Where (b, x, c) }", "mnn==3.6")) == ["Not", "Where"]
+        assert operators(converted(head + "{ y = Where (b, c, x) }", "mnn==3.6")) == ["Where"]
+
+    @pytest.mark.parametrize(("node", "opset"), [("Round (x)", 13), ("Gelu (x)", 20)])
+    def test_what_was_measured_to_be_wrong_is_written_otherwise(self, node: str, opset: int) -> None:
+        text = f'<ir_version: 7, opset_import: ["": {opset}]> g (float[2,3] x) => (float[2,3] y) {{ y = {node} }}'
+        assert node.split()[0] not in operators(convert(model(text), target="mnn==3.6").model)
+
 
 class TestEmptyInputsOfConcat:
     """Some runtimes do not join them, wherever they stand; they are left out."""

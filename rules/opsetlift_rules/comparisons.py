@@ -110,6 +110,8 @@ def compare_by_sign_of_the_difference(site: Site) -> None:
         upper, lower = (op.Sign(op.Sub(one, other)) for one, other in zip(first, second, strict=True))
         difference = op.Add(op.Add(upper, upper), lower)
     else:
+        if site.node.op_type == "Less" and site.computes("Less", T=dtype) and site.computes("Greater", T=dtype):
+            site.replace(site.op.Greater(*reversed(site.inputs)))
         return
     sign = op.Cast(op.Sign(difference), to="float")
     compare = op.Less if site.node.op_type == "Less" else op.Greater

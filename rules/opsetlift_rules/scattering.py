@@ -268,4 +268,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("ScatterElements", leave_out_no_reduction),
+    Fallback("ScatterND", leave_out_no_reduction),
 ]

@@ -40,11 +40,24 @@ def compute_integers_or_gather(site: Site) -> None:
 
 
 def compute_the_condition_or_replace(site: Site) -> None:
-    """Compute a constant condition where the runtime has the kernel, but no such constants; else replace Where."""
-    if site.computes("Where", T=site.dtype(1)) and site.constant_value(0) is not None:
+    """Compute a constant condition where the runtime has the kernel, but no such constants; else replace Where.
+
+    What is broadcast goes first, with the opposite condition, where the other is not.
+    """
+    has_kernel = site.computes("Where", T=site.dtype(1))
+    if has_kernel and site.constant_value(0) is not None:
         site.set_input(0, computed_if_constant(site, site.op, site.input(0)))
+    elif has_kernel and _is_only_last_broadcast(site):
+        condition, first, second = site.inputs
+        site.replace(site.op.Where(site.op.Not(condition), second, first))
     else:
         compute_integers_or_gather(site)
+
+
+def _is_only_last_broadcast(site: Site) -> bool:
+    shapes = [site.shape(value) for value in site.inputs]
+    target = common_shape(shapes)
+    return target is not None and shapes[1] == target != shapes[2]
 
 
 def _compute(site: Site, dtype: str) -> None:
