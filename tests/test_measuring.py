@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -248,6 +249,30 @@ def test_a_dtype_is_not_blamed_for_axes_that_have_to_be_constant() -> None:
     assert has_kernel("", "Unsqueeze", 13, {"T": "int64"}, target)
     computed = "(int64[2] x, int64[1] a) => (int64[b,c] y) { y = Unsqueeze (x, a) }"
     assert objection(target, computed)
+
+
+class FailsNowAndThen(Limited):
+    """A runtime that gives other values for one of four inputs, whatever the model says."""
+
+    def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+        answer = super().run(model, inputs)
+        is_measured = len(inputs) > 1 or any(value.size > 3 for value in inputs.values())
+        if is_measured and not answer.error and any(zlib.crc32(one.tobytes()) % 4 == 0 for one in inputs.values()):
+            return Answer({name: value + 1 for name, value in answer.outputs.items()})
+        return answer
+
+
+@pytest.mark.slow
+def test_operators_that_fail_for_no_reason_that_is_told_are_named() -> None:
+    chosen = [(key, those) for key, those in all_cases(["Softmax"]) if key[2] == 13]
+    found = measure(chosen, FailsNowAndThen({}, {}), Journal(None))
+    quirks = read_runtime("limited", as_toml(found, "Limited", "1.0")).targets[0].quirks
+    assert [one.text.endswith("compute: Softmax.") for one in quirks] == [True]
+
+
+@pytest.mark.slow
+def test_operators_all_of_whose_failures_are_told_are_not_named(target: Target) -> None:
+    assert not target.quirks
 
 
 @pytest.mark.parametrize(

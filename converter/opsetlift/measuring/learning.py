@@ -17,7 +17,7 @@ WRONG = "wrong"
 
 _MOST_COMBINATIONS = 4096
 _MOST_FEATURES = 3
-_FEWEST_WRONG = 3
+FEWEST_WRONG = 3
 """Fewer wrong results do not tell what they have in common, unlike models that do not run at all."""
 
 _MOST_RIGHT = 0.25
@@ -128,10 +128,16 @@ def patterns_of(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequen
             continue
         covered = [one for one in wrong if best <= one.case.features]
         is_wrong = all(one.verdict.startswith(WRONG) for one in covered)
-        if len(covered) >= _FEWEST_WRONG or not is_wrong:
+        if len(covered) >= FEWEST_WRONG or not is_wrong:
             found.append(Pattern(best, is_wrong, len(covered)))
         wrong = [one for one in wrong if not best <= one.case.features]
     return found
+
+
+def untold(answers: Sequence[Answered], grids: Sequence[Mapping[str, Sequence[str]]], told: Sequence[Pattern]) -> int:
+    """How many cases fail with a kernel and without any of the patterns that were told."""
+    wrong = [one.case for one in answers if not one.is_right and has_dtypes(grids, one.case.dtypes)]
+    return sum(not any(pattern.features <= case.features for pattern in told) for case in wrong)
 
 
 def _most_telling(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]) -> frozenset[Feature] | None:
@@ -145,7 +151,7 @@ def _most_telling(wrong: Sequence[Answered], right: Sequence[frozenset[Feature]]
         for chosen in map(frozenset, combinations(features, size)):
             failing = sum(chosen <= one.case.features for one in wrong)
             share = sum(chosen <= one for one in right) / failing
-            if failing >= _FEWEST_WRONG and share <= _MOST_RIGHT:
+            if failing >= FEWEST_WRONG and share <= _MOST_RIGHT:
                 found.append((share, sum(_COST[one.key] for one in chosen), chosen))
     return min(found, key=lambda one: one[:2])[2] if found else None
 

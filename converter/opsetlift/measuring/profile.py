@@ -16,7 +16,7 @@ from onnx import ModelProto, parser
 from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.cases import Case, cases_of
 from opsetlift.measuring.examples import OLDEST_OPSET, examples, released_with
-from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of, tells_dtypes
+from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of, tells_dtypes, untold
 from opsetlift.measuring.packs import Runs, verdicts
 from opsetlift.measuring.runner import RunnerFault
 from opsetlift.measuring.verdicts import difference_of_outputs
@@ -111,6 +111,8 @@ class Profile:
     """What `_PROBES` has beside the stamp: whether a model with it runs."""
     kernels: dict[Key, list[dict[str, list[str]]]] = field(default_factory=dict)
     patterns: dict[Key, list[Pattern]] = field(default_factory=dict)
+    untold: dict[Key, int] = field(default_factory=dict)
+    """How many cases fail that none of the patterns tells from others."""
     inputs_refused: list[str] = field(default_factory=list)
     """Dtypes that it computes but does not take as inputs of a model."""
     tried: int = 0
@@ -288,6 +290,8 @@ def _learn(found: Profile, answers: Mapping[Key, Sequence[Answered]]) -> None:
         patterns = patterns_of(those, grids)
         if patterns:
             found.patterns[key] = patterns
+        if left := untold(those, grids, patterns):
+            found.untold[key] = left
 
 
 def _model(probe: str, opset: int, ir_version: int = 0) -> ModelProto:

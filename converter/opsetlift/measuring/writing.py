@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opsetlift.measuring.features import Feature, as_form
-from opsetlift.measuring.learning import Pattern
+from opsetlift.measuring.learning import FEWEST_WRONG, Pattern
 from opsetlift.measuring.profile import (
     CAPTURED_INITIALIZERS,
     FALSE_SHAPES,
@@ -39,9 +39,21 @@ def as_toml(profile: Profile, name: str, version: str) -> str:
             "[kernels.operators]",
             *(f"{quoted(spelt(key))} = {json.dumps(grids_as_text(grids))}" for key, grids in within(profile)),
             *(line for form in forms_of(profile) for line in form_lines(form)),
+            *_quirk_of_the_untold(profile),
             "",
         ]
     )
+
+
+def _quirk_of_the_untold(profile: Profile) -> Iterator[str]:
+    many = [key for key, _ in within(profile) if profile.untold.get(key, 0) >= FEWEST_WRONG]
+    names = sorted({spelt(key).rpartition("-")[0] for key in many})
+    if names:
+        yield ""
+        yield "[[quirk]]"
+        text = "Some small models of these operators fail, and no pattern tells which; compare what they compute: "
+        yield f"text = {json.dumps(text + ', '.join(names) + '.')}"
+        yield f'source = "{SOURCE}"'
 
 
 def _release(profile: Profile, version: str) -> Iterator[str]:
