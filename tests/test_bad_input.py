@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import onnx
@@ -169,6 +170,15 @@ class TestPermissions:
         check_rejected(
             ["convert", "good.onnx", "folder/out.onnx", "--to", "18"], "permission denied", workplace, capsys
         )
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="the system does not tell")
+def test_output_on_a_file_system_that_is_read_only(
+    workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    check_rejected(["convert", "good.onnx", "out.onnx", "--to", "18"], "read-only file system", workplace, capsys)
 
 
 class TestProcess:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import unicodedata
@@ -119,7 +120,8 @@ class JobFiles:
                 raise _collision(entry, other)
             self._check_replaceable(path, resolved, role)
             if not os.access(resolved.parent, os.W_OK | os.X_OK):
-                raise ModelFileError(f"{path}: cannot be written: permission denied")
+                number = _why_not_writable(resolved.parent)
+                raise OSError(number, os.strerror(number))
         except (OSError, ValueError) as error:
             raise ModelFileError(f"{path}: cannot be written: {reason(error)}") from error
         self._targets = [*others, entry]
@@ -177,3 +179,9 @@ def _find(entries: Sequence[_Entry], identity: _Identity) -> _Entry | None:
 
 def _collision(target: _Entry, other: _Entry) -> ModelFileError:
     return ModelFileError(f"{target.path}: this is {other.role}; choose another file for {target.role}")
+
+
+def _why_not_writable(folder: Path) -> int:
+    """The number of the error that writing to a folder would end in, where access to it is denied."""
+    is_read_only = hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    return errno.EROFS if is_read_only else errno.EACCES
