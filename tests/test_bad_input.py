@@ -176,7 +176,8 @@ class TestPermissions:
 def test_output_on_a_file_system_that_is_read_only(
     workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK and access(path, mode))
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
     check_rejected(["convert", "good.onnx", "out.onnx", "--to", "18"], "read-only file system", workplace, capsys)
 
