@@ -1071,3 +1071,20 @@ class TestEmptyInputsOfConcat:
     def test_are_refused_where_nothing_is_left(self) -> None:
         text = "g (float[2,0] x, float[2,0] e) => (float[2,0] y) { y = Concat <axis = 1> (x, e) }"
         refused(text, "mnn==3.6", because="with a size of 0")
+
+
+class TestOutputsOfRecurrencesThatNothingReads:
+    """OpenCV 4.14 runs GRU with its first output only."""
+
+    HALVES = ", ".join(["0.5"] * 12)
+    WEIGHTS = f"<float[1,6,2] w = {{{HALVES}}}, float[1,6,2] r = {{{HALVES}}}, float[1,12] b = {{{HALVES}}}>"
+    NODE = "GRU <hidden_size = 2, linear_before_reset = 1> (x, w, r, b)"
+
+    def test_are_left_out(self) -> None:
+        text = f"g (float[3,1,2] x) => (float[3,1,1,2] y) {self.WEIGHTS} {{ y, h = {self.NODE} }}"
+        found = converted(text, "opencv==4.14")
+        assert [list(node.output) for node in found.graph.node] == [["y"]]
+
+    def test_are_refused_where_they_are_read(self) -> None:
+        text = f"g (float[3,1,2] x) => (float[3,1,1,2] y, float[1,1,2] h) {self.WEIGHTS} {{ y, h = {self.NODE} }}"
+        refused(text, "opencv==4.14", because="does not run GRU with 2 outputs")

@@ -77,14 +77,20 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
 def write_what_is_left_out(site: Site) -> None:
     """Write what runtimes may need: hidden_size, zeros for a missing bias, the layout of all of them, all outputs.
 
-    Some take one that stands alone for another, or end where one is missing.
+    Some take one that stands alone for another, or end where one is missing. Where nothing is left out, outputs that
+    nothing reads are: others take no more than the first.
     """
     recurrence = known_shape(site, 2)
-    site.ask_for_outputs(range(1 + len(_INITIAL_STATES[site.node.op_type])))
+    lacks_bias = not site.input(3) and bool(site.node.op_type == "LSTM" or site.attribute("linear_before_reset", 0))
+    outputs = range(1 + len(_INITIAL_STATES[site.node.op_type]))
+    is_complete = len(site.node.output) == len(outputs) and all(site.node.output)
+    if is_complete and has_attribute(site, "hidden_size") and not lacks_bias and not site.attribute("layout", 0):
+        site.keep_outputs(1 + max(filter(site.is_read, outputs), default=0))
+        return
+    site.ask_for_outputs(outputs)
     if recurrence is not None and not has_attribute(site, "hidden_size"):
         site.set_attribute("hidden_size", recurrence[-1])
-    wants_bias = site.node.op_type == "LSTM" or site.attribute("linear_before_reset", 0)
-    if recurrence is not None and wants_bias and not site.input(3):
+    if recurrence is not None and lacks_bias:
         zeros = numpy.zeros([recurrence[0], 2 * recurrence[1]], numpy_dtype(site.dtype(0)))
         site.set_input(3, site.constant(zeros, hint="bias"))
     transpose_batch_to_the_second_axis(site)
