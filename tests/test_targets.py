@@ -478,6 +478,13 @@ class TestCommandLine:
         listed = capsys.readouterr().out
         assert all(target.spelling in listed for target in TARGETS)
 
+    @pytest.mark.parametrize("target", ["opencv==5.0", "openvino==2021.4", "mnn==3.6"])
+    def test_a_page_says_everything_once(self, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["targets", target]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == len(set(lines))
+        assert any(" more) [" in line for line in lines) or target == "mnn==3.6"
+
     def test_shows_one_target_with_its_sources(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["targets", "tensorrt==8.6"]) == 0
         shown = capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,9 @@ from opsetlift.cli.output import show, show_versioned, table
 from opsetlift.specification.history import display_domain
 from opsetlift.support.text import printable
 from opsetlift.targets import Target, catalogue, find_target
+
+_SHOWN = 6
+"""So many operators are named of those of which the same is said."""
 
 
 def show_targets(name: str | None, *, as_json: bool) -> int:
@@ -80,8 +83,12 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
+    operators_of: dict[tuple[str, str], list[str]] = {}
     for form in target.forms:
-        yield printable(f"  it {form.text} [{form.source}]")
+        operators_of.setdefault((form.text, form.source), []).append(form.operator)
+    for (text, source), names in operators_of.items():
+        untold = [name for name in dict.fromkeys(names) if name not in text]
+        yield printable(f"  it {text}{_in_brackets(untold)} [{source}]")
     for quirk in target.quirks:
         yield printable(f"  {quirk.text} [{quirk.source}]")
 
@@ -123,3 +130,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "is_measured": target.is_measured,
         "note": target.note,
     }
+
+
+def _in_brackets(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f" ({', '.join(names[:_SHOWN])}{more})" if names else ""
