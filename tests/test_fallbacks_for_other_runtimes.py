@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy
 import pytest
 from onnx import numpy_helper
@@ -136,6 +137,10 @@ class TestVerdicts:
         found = {"y": numpy.array([2.7], numpy.float32)}
         assert difference_of_outputs({"y": numpy.array([2])}, found) == "the values differ"
         assert difference_of_outputs({"y": numpy.array([2])}, {"y": numpy.array([2.0], numpy.float32)}) == ""
+
+    def test_a_dtype_of_which_numpy_keeps_the_bytes_only_is_another_one(self) -> None:
+        found = {"y": numpy.array([1.5], ml_dtypes.bfloat16).view("V2")}
+        assert difference_of_outputs({"y": numpy.array([1.5], numpy.float32)}, found) == "the dtype is |V2"
 
 
 class TestAxesBelowOpset11:

@@ -16,6 +16,9 @@ _RELATIVE = {"float16": 2e-2, "float32": 1e-3, "float64": 1e-5}
 
 _NEAR_ZERO = 1e-5
 
+_READABLE = "biufcOSU"
+"""The kinds of numpy's own dtypes: of others, such as bfloat16, its files keep the bytes only."""
+
 
 def verdict(case: Case, answer: Answer) -> str:
     """The runtime's error, or what is wrong with its outputs; "" where they are those of the specification."""
@@ -54,7 +57,8 @@ def _difference(expected: Array, found: Array, *, compares_values: bool, near_ze
         if expected.ndim > 1 or expected.size != found.size:
             return f"the shape is {found.shape} instead of {expected.shape}"
         found = found.reshape(expected.shape)
-    if (expected.dtype.kind in "OSU") != (found.dtype.kind in "OSU"):
+    is_unreadable = found.dtype.kind not in _READABLE and found.dtype != expected.dtype
+    if is_unreadable or (expected.dtype.kind in "OSU") != (found.dtype.kind in "OSU"):
         return f"the dtype is {found.dtype}"
     if not compares_values:
         return ""

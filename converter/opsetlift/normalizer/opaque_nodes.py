@@ -52,6 +52,11 @@ def cut_out(original: ModelProto, result: ModelProto, base_dir: str) -> Cut | No
     )
 
 
+def has_opaque_nodes(model: ModelProto) -> bool:
+    """Whether some node cannot be executed, or draws random numbers."""
+    return bool(_opaque_nodes(model))
+
+
 def _opaque_nodes(model: ModelProto) -> dict[tuple[str, ...], NodeProto]:
     functions = {function_key(function): function for function in model.functions}
     opsets = imported_opsets(model.opset_import)

@@ -1,4 +1,7 @@
-"""The proof of a normalisation: the model before and after, executed whole on the same inputs.
+"""The proof of a normalisation: the model before and after, part by part where that can be done, and whole.
+
+A model of some size differs in few distinct places, which are executed by themselves; a few runs of the whole model
+then show that it is what it declares to be. Smaller ones, and those that round, are executed whole on many inputs.
 
 Nodes that cannot be executed, or that draw random numbers, are cut out of both models alike where the rest can still be
 compared: what they read has to be the same on both sides, and what they give is drawn like an input.
@@ -16,7 +19,7 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.files import all_tensors
-from opsetlift.normalizer.opaque_nodes import Cut, cut_out
+from opsetlift.normalizer.opaque_nodes import Cut, cut_out, has_opaque_nodes
 from opsetlift.proof import (
     MOST_NUMBERS,
     Attempt,
@@ -27,6 +30,8 @@ from opsetlift.proof import (
     InputGenerator,
     Outcome,
     Proof,
+    ProofByParts,
+    Region,
     Sides,
     Trial,
     dims_of,
@@ -34,21 +39,37 @@ from opsetlift.proof import (
     model_inputs,
     note_constant_outputs,
     numbers_of,
+    regions_of,
     texts_of,
     try_overridden,
     try_sides,
 )
 
-_RUNS_OF_THE_FIRST_SHAPES = 8
-_RUNS_OF_OTHER_SHAPES = 2
-_MOST_SHAPES = 6
-"""How many shapes of the inputs are tried, and how often each."""
-
-_RUNS_OF_OTHER_NUMBERS = 12
-"""How many more values of inputs that may control shapes (trip counts, axes) are tried on the first shapes."""
+_FEW_NODES = 64
+"""Models of no more nodes are executed whole at once: that takes no longer."""
 
 _HEAVY = 1 << 28
 """Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """How much is tried of whole models."""
+
+    first: int
+    """Runs on inputs of the first shapes that the model takes."""
+    others: int
+    """Runs on inputs of each of the other shapes."""
+    shapes: int
+    numbers: int
+    """How many more values of inputs that may control shapes (trip counts, axes) are tried on the first shapes."""
+    floor: Floor
+
+
+_THOROUGH = _Extent(first=8, others=2, shapes=6, numbers=12, floor=Floor.BRIEF)
+
+_SAMPLE = _Extent(first=2, others=1, shapes=3, numbers=1, floor=Floor.NONE)
+"""Where the parts are proven."""
 
 
 def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: int, base_dir: str) -> Proof:
@@ -56,11 +77,12 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     unproven = partial(Proof, Outcome.UNPROVEN, 0, 0, 0, ulps, 0.0, seed)
     if differences := interface_differences(original, result):
         return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
-    shapes_of_inputs = [dims_of(info.type) or () for info in original.graph.input]
-    shapes_of_weights = [tensor.dims for tensor in all_tensors(original)]
-    if sum(map(_size, shapes_of_inputs)) + sum(map(_size, shapes_of_weights)) > _HEAVY:
+    if _is_heavy(original):
         return unproven("the model is too large to be executed here")
-    whole = _Comparison(original, result, [(info.name, info.name) for info in original.graph.output], base_dir)
+    parts = None if ulps else _proven_parts(original, result, seed, base_dir)
+    extent = _THOROUGH if parts is None else _SAMPLE
+    names = [(info.name, info.name) for info in original.graph.output]
+    whole = _Comparison(original, result, names, base_dir, extent)
     trial, shapes = whole.run(ulps, seed)
     is_random = bool(trial.counterexample) and not whole.is_repeatable(seed)
     cut: Cut | None = None
@@ -70,16 +92,45 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
             trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir).run(ulps, seed)
         elif is_random:
             return unproven("two runs of the model differ on the same inputs")
-    names = () if cut is None else cut.nodes
+    left_out = () if cut is None else cut.nodes
     numbers = (trial.rejected, ulps, trial.worst_ulps, seed)
     if trial.counterexample:
-        return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, names)
+        return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, left_out)
+    if parts is not None:
+        inputs = trial.diversity.inputs
+        return Proof(Outcome.EQUAL, trial.cases, shapes, *numbers, cut=left_out, inputs=inputs, parts=parts)
     if not trial.cases:
         drawn = f"the model accepted none of {trial.rejected} generated inputs: {trial.obstacle}"
-        return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, names)
+        return Proof(Outcome.UNPROVEN, 0, 0, *numbers, trial.obstacle if trial.blocked else drawn, left_out)
     missing = trial.diversity.missing
     outcome = Outcome.WEAK if missing else Outcome.EQUAL
-    return Proof(outcome, trial.cases, shapes, *numbers, missing, names, trial.diversity.inputs, trial.worst_case)
+    return Proof(outcome, trial.cases, shapes, *numbers, missing, left_out, trial.diversity.inputs, trial.worst_case)
+
+
+def _proven_parts(original: ModelProto, result: ModelProto, seed: int, base_dir: str) -> ProofByParts | None:
+    """The proof of each part in which two models differ; None where it takes the whole to tell."""
+    if len(original.graph.node) <= _FEW_NODES or has_opaque_nodes(original) or has_opaque_nodes(result):
+        return None
+    runs = 0
+
+    def is_equal(region: Region) -> bool:
+        nonlocal runs
+        if _is_heavy(region.original):
+            return False
+        trial, _ = _Comparison(region.original, region.result, region.outputs, base_dir).run(0, seed)
+        runs += trial.cases
+        return bool(trial.cases) and not (trial.counterexample or trial.diversity.missing)
+
+    found = regions_of(original, result, base_dir, is_equal)
+    if found is None:
+        return None
+    return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs)
+
+
+def _is_heavy(model: ModelProto) -> bool:
+    shapes_of_inputs = [dims_of(info.type) or () for info in model.graph.input]
+    shapes_of_weights = [tensor.dims for tensor in all_tensors(model)]
+    return sum(map(_size, shapes_of_inputs)) + sum(map(_size, shapes_of_weights)) > _HEAVY
 
 
 def _size(dims: Iterable[int | str | None]) -> int:
@@ -93,6 +144,7 @@ class _Comparison:
     result: ModelProto
     outputs: Sequence[tuple[str, str]]
     base_dir: str
+    extent: _Extent = _THOROUGH
 
     def run(self, ulps: int, seed: int) -> tuple[Trial, int]:
         """What came of it, and how many shapes of the inputs were taken."""
@@ -103,8 +155,8 @@ class _Comparison:
             inputs = model_inputs(self.original, self.result)
             numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
             words = texts_of([self.original, self.result], MOST_NUMBERS)
-            options = {"rounding": ulps > 0, "floor": Floor.BRIEF, "numbers": numbers, "words": words}
-            generators.append(_FewOfEachShape(inputs, [seed], **options))
+            options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}
+            generators.append(_FewOfEachShape(self.extent, inputs, [seed], **options))
             return generators[-1]
 
         trial = try_sides(sides, cases)
@@ -122,8 +174,9 @@ class _Comparison:
 class _FewOfEachShape(InputGenerator):
     """Test inputs for whole models: some of the first shapes that the model takes, then a few of others."""
 
-    def __init__(self, inputs: Sequence[Input], *arguments: Any, **options: Any) -> None:
+    def __init__(self, extent: _Extent, inputs: Sequence[Input], *arguments: Any, **options: Any) -> None:
         super().__init__(inputs, *arguments, **options)
+        self._extent = extent
         self.runs: Counter[str] = Counter()
         self._results: dict[str, Sequence[Any]] = {}
         self._number_inputs = [
@@ -139,7 +192,7 @@ class _FewOfEachShape(InputGenerator):
                 return attempt(case)
             if self.runs[shapes] >= self._most(shapes, numbers):
                 return self._results[shapes]
-            if shapes not in self._results and len(self._results) >= _MOST_SHAPES:
+            if shapes not in self._results and len(self._results) >= self._extent.shapes:
                 raise Explored
             found = attempt(case)
             if found is None:
@@ -156,6 +209,6 @@ class _FewOfEachShape(InputGenerator):
     def _most(self, shapes: str, numbers: tuple[bytes, ...]) -> int:
         """How many runs inputs of these shapes may have had for one more with these numbers."""
         if self.runs and shapes != next(iter(self.runs)):
-            return _RUNS_OF_OTHER_SHAPES
+            return self._extent.others
         is_new = bool(numbers) and numbers not in self._tried_numbers
-        return _RUNS_OF_THE_FIRST_SHAPES + (_RUNS_OF_OTHER_NUMBERS if is_new else 0)
+        return self._extent.first + (self._extent.numbers if is_new else 0)

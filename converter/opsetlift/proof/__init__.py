@@ -10,6 +10,7 @@ from opsetlift.proof.certificate import (
     PassesProof,
     PassRecord,
     Proof,
+    ProofByParts,
     Repair,
     Request,
     SiteRecord,
@@ -26,6 +27,7 @@ from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputG
 from opsetlift.proof.model_numbers import numbers_of, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
+from opsetlift.proof.regions import Region, Regions, regions_of
 from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.side_by_side import (
@@ -65,6 +67,9 @@ __all__ = [
     "PassRecord",
     "PassesProof",
     "Proof",
+    "ProofByParts",
+    "Region",
+    "Regions",
     "Repair",
     "Request",
     "ScopePair",
@@ -89,6 +94,7 @@ __all__ = [
     "prove_conversion",
     "prove_dtypes",
     "prove_models",
+    "regions_of",
     "structural_differences",
     "texts_of",
     "tool_versions",

@@ -261,6 +261,30 @@ class PassRecord:
 
 
 @dataclass(frozen=True)
+class ProofByParts:
+    """What was proven of each part in which two models differ, for any numbers that it may read."""
+
+    same: int
+    """How many nodes of the result are as in the original, and read the same."""
+    nodes: int
+    """How many nodes the result has."""
+    rewrites: int
+    """In how many places the models differ."""
+    distinct: int
+    """How many of these were executed; those that differ in names only count once."""
+    runs: int
+    """On how many inputs they agreed."""
+
+    def summary(self) -> str:
+        """A clause for people."""
+        same = f"{self.same} of {_number(self.nodes, 'node')} are as before"
+        if not self.rewrites:
+            return same
+        distinct = f" ({self.distinct} distinct)" if self.distinct < self.rewrites else ""
+        return f"{same}, {_number(self.rewrites, 'rewrite')}{distinct} agree on {_number(self.runs, 'input')}"
+
+
+@dataclass(frozen=True)
 class Proof:
     """What executing a model before and after the passes has shown."""
 
@@ -284,6 +308,8 @@ class Proof:
     """How diverse the accepted test inputs were."""
     worst_case: str = ""
     """The inputs that gave the largest difference; empty where all had the same bits or an earlier run found it."""
+    parts: ProofByParts | None = None
+    """What was proven of the parts of the model; None where only the whole was executed."""
 
     @property
     def is_proven(self) -> bool:
@@ -302,7 +328,9 @@ class Proof:
             return f"Unproven: {self.reason}."
         how = f"within {self.ulps} ULP (worst {self.worst_ulps:.3g})" if self.ulps else "bit for bit"
         verdict = "Proven" if self.is_proven else "Weakly proven"
-        proven = f"{verdict}: {_number(self.runs, 'run')} on inputs of {_number(self.shapes, 'shape')} agree {how}."
+        parts, of = ("", "") if self.parts is None else (f" {self.parts.summary()}, and", " of the whole model")
+        runs = f"{_number(self.runs, 'run')}{of} on inputs of {_number(self.shapes, 'shape')}"
+        proven = f"{verdict}:{parts} {runs} agree {how}."
         if not self.is_proven:
             proven += f" Not enough for a proof:  {self.reason}."
         if self.cut:

@@ -14,6 +14,8 @@ Dims = tuple[int | str | None, ...]
 
 Shape = tuple[int, ...]
 
+_INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
+
 SMALL = 8
 """Sizes up to this are kept when a shape is shrunk: they are kernels, groups, coordinates, and so on."""
 
@@ -38,6 +40,12 @@ def dims_of(type_proto: TypeProto) -> Dims | None:
         dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else (dim.dim_param or None)
         for dim in type_proto.tensor_type.shape.dim
     )
+
+
+def may_be_sizes(kind: TypeProto) -> bool:
+    """Whether values of a type may hold sizes, axes or indices: single integers and lists of them may."""
+    dims = dims_of(kind)
+    return type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
 
 
 def follows_from(kind: TypeProto, known: TypeProto | None) -> bool:

@@ -20,7 +20,7 @@ from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
-from opsetlift.proof.shapes import dims_of
+from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
 from opsetlift.support.arguments import whole_number
@@ -43,8 +43,6 @@ _NAMED = 3
 
 _SIZES = range(2, 65)
 """What stands in the models may divide sizes, as blocks and groups do, or be them."""
-
-_INDEX_TYPES = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +168,7 @@ def try_overridden(sides: Sides, trial: Trial, seed: int) -> Trial:
     one, other = sides.original, sides.result
     shared = {info.name for info in _overridable(other)}
     defaults = [
-        Input(info.name, info.type, may_control_shapes=_looks_like_sizes(info.type))
+        Input(info.name, info.type, may_control_shapes=may_be_sizes(info.type))
         for info in _overridable(one)
         if info.name in shared
     ]
@@ -334,13 +332,8 @@ def model_inputs(model: ModelProto, other: ModelProto | None = None) -> list[Inp
     drawn = []
     for info in required_inputs(model):
         kind = _merged(info.type, hints[info.name])
-        drawn.append(Input(info.name, kind, may_control_shapes=_looks_like_sizes(kind)))
+        drawn.append(Input(info.name, kind, may_control_shapes=may_be_sizes(kind)))
     return drawn
-
-
-def _looks_like_sizes(kind: TypeProto) -> bool:
-    dims = dims_of(kind)
-    return dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
 
 
 def _merged(one: TypeProto, other: TypeProto) -> TypeProto:

@@ -11,7 +11,7 @@ from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import called_function_key, function_key, subgraphs, subgraphs_within
 from opsetlift.proof.inputs import Input
 from opsetlift.proof.proven_bodies import DOMAIN
-from opsetlift.proof.shapes import Dims, dims_of
+from opsetlift.proof.shapes import Dims, dims_of, may_be_sizes
 from opsetlift.proof.sites import BodyOutput, Site
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import Definition
@@ -109,8 +109,7 @@ def _may_control_shapes(site: Site, name: str, kind: TypeProto) -> bool:
     """Whether an input may control shapes where it has no formal parameter: single integers and lists of them may."""
     if site.definition is not None and site.variables.get(name) is not None:
         return False
-    dims = dims_of(kind)
-    return dtypes.type_string(kind) in _INDEX_TYPES and (dims is None or len(dims) <= 1)
+    return may_be_sizes(kind)
 
 
 def _is_generic(definition: Definition) -> bool:

@@ -1,0 +1,200 @@
+"""The proof of large models: where they differ, and that what differs there is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+import onnx_graphsurgeon as gs
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from opsetlift.normalizer import Pass, PassNotEquivalent
+from opsetlift.normalizer.proving import prove_passes
+from opsetlift.pipeline.normalize import normalize
+from opsetlift.proof import Outcome, Proof, Region, Regions, regions_of
+from tests.normalize.rewriting import text_model
+
+
+def chain(*steps: str, count: int = 20, inputs: str = "float[N] x", constants: str = "") -> ModelProto:
+    """A model of `count` blocks; "IN" and "OUT" are what a block reads and gives, and "@" is its number."""
+    text, last = "", "x"
+    for block in range(count):
+        name = "y" if block == count - 1 else f"out{block}"
+        text += " ".join(steps).replace("IN", last).replace("OUT", name).replace("@", str(block)) + "\n"
+        last = name
+    return text_model(f"g ({inputs}) => (float[M] y) {constants} {{ {text} }}")
+
+
+def proven(before: ModelProto, after: ModelProto) -> Proof:
+    return prove_passes(before, after, ulps=0, seed=0, base_dir="")
+
+
+def cut(before: ModelProto, after: ModelProto, verdicts: Sequence[bool] = ()) -> tuple[Regions | None, list[Region]]:
+    """The regions of two models, and those that were asked for: with these verdicts, and then equal."""
+    asked: list[Region] = []
+
+    def prove(region: Region) -> bool:
+        asked.append(region)
+        return [*verdicts, *[True] * len(asked)][len(asked) - 1]
+
+    return regions_of(before, after, "", prove), asked
+
+
+BLOCK = ("n@ = Neg(IN)", "i@ = Identity(n@)", "r@ = LeakyRelu(i@)", "OUT = Add(r@, one)")
+ONE = "<float one = {1}>"
+
+
+class TestWhatIsAsBefore:
+    def test_needs_no_run(self) -> None:
+        without = [step for step in BLOCK if "Identity" not in step]
+        proof = proven(chain(*BLOCK, constants=ONE), chain(*[s.replace("i@", "n@") for s in without], constants=ONE))
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is not None
+        assert (proof.parts.same, proof.parts.nodes, proof.parts.rewrites, proof.parts.runs) == (60, 60, 0, 0)
+        assert proof.summary().startswith("Proven: 60 of 60 nodes are as before, and ")
+
+    def test_are_equal_nodes_of_which_one_is_left(self) -> None:
+        twice = chain("a@ = Abs(IN)", "b@ = Abs(IN)", "OUT = Sub(a@, b@)")
+        once = chain("a@ = Abs(IN)", "OUT = Sub(a@, a@)")
+        assert cut(twice, once) == (Regions(same=40, distinct=0, count=0), [])
+
+    def test_are_defaults_of_attributes_and_other_copies_of_a_constant(self) -> None:
+        before = chain("a@ = Softmax<axis = -1>(IN)", "OUT = Add(a@, one)", constants=ONE)
+        after = chain("c@ = Constant<value = float {1}>()", "a@ = Softmax(IN)", "OUT = Add(a@, c@)")
+        assert cut(before, after) == (Regions(same=60, distinct=0, count=0), [])
+
+    def test_are_constants_that_were_folded(self) -> None:
+        before = chain("c@ = Sqrt(four)", "OUT = Add(IN, c@)", constants="<float four = {4}>")
+        after = chain("c@ = Constant<value = float {2}>()", "OUT = Add(IN, c@)")
+        assert cut(before, after) == (Regions(same=40, distinct=0, count=0), [])
+
+
+class TestRewrites:
+    def test_that_differ_in_names_are_executed_once(self) -> None:
+        before = chain("a@ = Neg(IN)", "n@ = Neg(a@)", "s@ = Add(n@, n@)", "OUT = Tanh(s@)")
+        after = chain("a@ = Neg(IN)", "s@ = Sub(IN, a@)", "OUT = Tanh(s@)")
+        found, asked = cut(before, after)
+        assert found is not None
+        assert (found.count, found.distinct, len(asked)) == (20, 1, 1)
+        assert [node.op_type for node in asked[0].original.graph.node] == ["Neg", "Add"]
+        assert [node.op_type for node in asked[0].result.graph.node] == ["Sub"]
+
+    def test_are_cut_out_of_what_surrounds_them(self) -> None:
+        before = chain("a@ = Neg(IN)", "t@ = Add(a@, a@)", "OUT = Relu(t@)", "u@ = Abs(a@)")
+        after = chain(
+            "a@ = Neg(IN)", "t@ = Mul(a@, two)", "OUT = Relu(t@)", "u@ = Abs(a@)", constants="<float two = {2}>"
+        )
+        proof = proven(before, after)
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is not None
+        assert (proof.parts.rewrites, proof.parts.distinct) == (20, 1)
+        assert "20 rewrites (1 distinct) agree on " in proof.summary()
+
+    def test_are_widened_where_they_need_what_is_computed_before(self) -> None:
+        before = chain("a@ = Abs(IN)", "r@ = Relu(a@)", "n@ = Neg(r@)", "OUT = Neg(n@)")
+        after = chain("a@ = Abs(IN)", "r@ = Identity(a@)", "n@ = Neg(r@)", "OUT = Neg(n@)")
+        proof = proven(before, after)
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is not None
+        assert proof.parts.distinct == 1
+        _, asked = cut(before, after, [False])
+        assert [node.op_type for node in asked[1].original.graph.node] == ["Abs", "Relu"]
+
+    def test_may_ask_a_node_for_another_of_its_outputs(self) -> None:
+        steps = "a@, i@ = MaxPool<kernel_shape = [1]>(IN)", "b@ = Abs(a@)", "OUT = Relu(b@)"
+        before = chain(*steps, inputs="float[1, 1, N] x")
+        after = chain(*steps, inputs="float[1, 1, N] x")
+        for block, node in enumerate(before.graph.node):
+            if node.op_type == "MaxPool":
+                del node.output[1:]
+                after.graph.node[block].output[1] = f"new{block}"
+        assert cut(before, after) == (Regions(same=60, distinct=0, count=0), [])
+
+    def test_that_are_too_large_leave_the_whole_to_tell(self) -> None:
+        before = text_model("g (float[N] x) => (float[N] y) { " + long("Abs", "Neg", "a") + "}")
+        after = text_model("g (float[N] x) => (float[N] y) { " + long("Abs", "Neg", "b") + "}")
+        assert cut(before, after) == (Regions(same=100, distinct=0, count=0), [])
+        after.graph.node[10].op_type = "Relu"
+        assert cut(before, after)[0] is None
+
+
+def long(first: str, second: str, name: str) -> str:
+    nodes = [f"{name}0 = {first}(x)"]
+    nodes += [f"{name}{at} = {(first, second)[at % 2]}({name}{at - 1})" for at in range(1, 99)]
+    return " ".join([*nodes, f"y = Neg({name}98)"])
+
+
+class TestWhatIsWrong:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("OUT = Add(r@, one)", "OUT = Add(r@, two)"),
+            ("r@ = LeakyRelu(i@)", "r@ = Abs(i@)"),
+            ("r@ = LeakyRelu(i@)", "r@ = LeakyRelu(IN)"),
+            ("OUT = Add(r@, one)", "OUT = Add(one, one)"),
+        ],
+    )
+    def test_is_found_in_one_of_many_places(self, before: str, after: str) -> None:
+        constants = "<float one = {1}, float two = {2}>"
+        model = chain(*BLOCK, constants=constants)
+        other = chain(*BLOCK[: BLOCK.index(before)], after, *BLOCK[BLOCK.index(before) + 1 :], constants=constants)
+        at = 4 * 13 + BLOCK.index(before)
+        wrong = ModelProto()
+        wrong.CopyFrom(model)
+        wrong.graph.node[at].CopyFrom(other.graph.node[at])
+        found = proven(model, wrong)
+        assert found.outcome is Outcome.DIFFERENT
+        assert found.parts is None
+        assert proven(model, model).outcome is Outcome.EQUAL
+
+    def test_is_found_in_a_body(self) -> None:
+        body = """OUT = Loop(three, , IN) <body = b (int64 i@, bool c@, float[K] p@) => (bool k@, float[K] q@) {
+            k@ = Identity(c@) q@ = Add(p@, BY) }>"""
+        steps = "m@ = Neg(IN)", "n@ = Neg(m@)", "o@ = Neg(n@)"
+        constants = "<int64 three = {3}, float one = {1}, float two = {2}>"
+        models = [
+            chain(*steps, body.replace("IN", "o@").replace("BY", by), constants=constants) for by in ("one", "two")
+        ]
+        assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+        assert proven(*models).outcome is Outcome.DIFFERENT
+
+    def test_pass_of_the_caller_is_named(self) -> None:
+        def rewrite(graph: gs.Graph, _: object) -> None:
+            next(node for node in graph.nodes if node.name == "late").op = "Abs"
+
+        model = chain(*BLOCK, constants=ONE)
+        model.graph.node[70].name = "late"
+        with pytest.raises(PassNotEquivalent, match="pass wrong"):
+            normalize(model, [Pass("wrong", rewrite, "Makes an error.")])
+
+    def test_weights_that_changed_are_found(self) -> None:
+        rows = numpy.random.default_rng(0).standard_normal((4, 4)).astype(numpy.float32)
+        models = []
+        for change in (0.0, 1.0):
+            one = chain("m@ = MatMul(IN, w)", "n@ = Tanh(m@)", "p@ = Neg(n@)", "OUT = Abs(p@)", inputs="float[N, 4] x")
+            other = rows.copy()
+            other[3, 3] += change
+            one.graph.initializer.append(numpy_helper.from_array(other, "w"))
+            models.append(one)
+        assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
+        assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+
+
+class TestWhatIsRandom:
+    def test_is_compared_whole(self) -> None:
+        model = chain("a@ = RandomNormalLike(IN)", "b@ = Add(a@, IN)", "c@ = Neg(b@)", "OUT = Abs(c@)")
+        assert proven(model, model).parts is None
+
+
+class TestInputsWithADefault:
+    def test_are_not_taken_for_constants(self) -> None:
+        def with_default(value: float, step: str) -> ModelProto:
+            steps = "a@ = Neg(IN)", "b@ = Neg(a@)", "c@ = Neg(b@)", step
+            one = chain(*steps, inputs="float[N] x, float k", constants="<float zero = {0}>")
+            one.graph.initializer.append(helper.make_tensor("k", TensorProto.FLOAT, [], [value]))
+            return one
+
+        before, after = with_default(0.0, "OUT = Add(c@, k)"), with_default(0.0, "OUT = Add(c@, zero)")
+        assert proven(before, before).outcome is Outcome.EQUAL
+        assert proven(before, after).outcome is Outcome.DIFFERENT
