@@ -214,6 +214,14 @@ class Layouts:
             if symbol != _LENGTH:
                 yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
 
+    def in_proportion(self, base: Layout) -> Iterator[Layout]:
+        """One of the first few open sizes twice another one, as the heads of queries are that share keys."""
+        symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
+        for one, other in permutations(symbols, 2):
+            size = 2 * base.sizes[other]
+            if size != base.sizes[one]:
+                yield from self._bearable(f"{one} twice {other}", base.ranks, {**base.sizes, one: size})
+
     def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
         """Around a layout each of the first few open sizes 0, 1, a number or one more.
 
