@@ -351,6 +351,12 @@ BOUND = "m = Constant <value = int64%s {%d}> () c = Min (n, m) %s"
 TWICE = "t = Cast <to = %d> (x) y = Cast <to = %d> (t)"
 NEGATED = "<body = b (int64 i, bool ci, float[N] a) => (bool co, float[N] o) { co = Identity (ci) o = Neg (a) }>"
 
+BIGRAMS = (
+    'TfIdfVectorizer <mode = "TF", min_gram_length = 2, max_gram_length = 2, max_skip_count = 0, '
+    "ngram_counts = [0, 4], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], "
+    "pool_int64s = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7]>"
+)
+
 # What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
 RARELY_WRONG = {
     "sizes up to 30 alone": (
@@ -375,6 +381,13 @@ RARELY_WRONG = {
     "rounded twice": ("(double[N] x) => (float16[N] y)", "y = Cast <to = 10> (x)", TWICE % (1, 10), 2),
     "integers rounded twice": ("(int64[N] x) => (float[N] y)", "y = Cast <to = 1> (x)", TWICE % (11, 1), 2),
     "integers read as floats": ("(string[N] x) => (int64[N] y)", "y = Cast <to = 7> (x)", TWICE % (11, 7), 2),
+    "two numbers at the end": (
+        "(int32[12] x) => (float[7] y)",
+        f"y = {BIGRAMS} (x)",
+        "a = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {-1}> () s = Slice (x, a, e) "
+        f"y = {BIGRAMS} (s)",
+        4,
+    ),
     "one size twice another": (
         "(float[N] x, float[M] z) => (float[K] y)",
         "y = Concat <axis = 0> (x, z)",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, cycle, islice, product
+from itertools import chain, cycle, islice, pairwise, product
 from typing import Any
 
 import numpy
@@ -393,6 +393,16 @@ class InputGenerator:
             if dtype.kind not in "iuf" or (self._builder.rounding and dtype.kind == "f"):
                 continue
             numbers = own_numbers(self._numbers, dtype)
+            held = [one for one in self._numbers if one in numbers]
+            for two in pairwise(held):
+                # What stands side by side in a constant may be looked for so, at the end as well.
+                _, case = self._any_kept()
+                shape = numpy.shape(case.values[name])
+                drawn = numpy.resize(numpy.array(two[::-1], dtype), math.prod(shape))[::-1].reshape(shape)
+                filled = Case.of(
+                    case.layout, f"{two[0]:g} and {two[1]:g} by turns in {name}", {**case.values, name: drawn}
+                )
+                attempt(replace(filled, is_required=self._is_brief))
             for case in self._bases_of_own_numbers() if numbers.size > 1 else ():
                 drawn = rng.choice(numbers, numpy.shape(case.values[name]))
                 filled = Case.of(case.layout, f"own numbers in {name}", {**case.values, name: drawn})

@@ -298,9 +298,10 @@ class Layouts:
             for axis, token in enumerate(tokens[name]):
                 if isinstance(token, str) and token.startswith(_UNKNOWN) and token in others:
                     shape = list(base.shapes[name])
-                    shape[axis] += 1
-                    label = f"size {shape[axis]} for axis {axis} of {name}"
-                    yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
+                    for size in (shape[axis] + 1, *([1] if shape[axis] != 1 else [])):
+                        shape[axis] = size
+                        label = f"size {size} for axis {axis} of {name}"
+                        yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
 
     def _broadcasting(self, base: Layout, names: Sequence[str]) -> Layout:
         shapes = dict(base.shapes)
