@@ -343,3 +343,20 @@ def constant_of_an_unknown_dtype() -> ModelProto:
     value.data_type = 29  # type: ignore[assignment]
     nodes = [helper.make_node("Constant", [], ["k"], value=value), helper.make_node("Add", ["x", "k"], ["y"])]
     return model_of(nodes)
+
+
+@bad_model("EyeLike 'y' in graph leaves out the input 'input', which EyeLike requires")
+def required_input_left_out() -> ModelProto:
+    return onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 22]> g (int32[4,5] x) => (float[4,5] y) { y = EyeLike <dtype = 1> ("") }'
+    )
+
+
+@bad_model("EyeLike 'c' in function:my:inner leaves out the input 'input', which EyeLike requires")
+def required_input_left_out_by_a_caller() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 22, "my": 1]>
+        g (int32[4,5] x) => (float[4,5] y) { y = my.outer (x) }
+        <domain: "my", opset_import: ["": 22, "my": 1]> outer (a, b) => (c) { c = my.inner (b) }
+        <domain: "my", opset_import: ["": 22]> inner (a) => (c) { c = EyeLike <dtype = 1> (a) }"""
+    )

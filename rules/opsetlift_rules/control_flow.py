@@ -11,6 +11,7 @@ from onnx import GraphProto
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.bodies import cast_values_around_the_body, subgraph_input_types, subgraph_output_shape
 from opsetlift_rules.helpers.broadcasting import have_one_shape
@@ -61,12 +62,15 @@ def add_a_dummy_loop_state(site: Site) -> None:
     """Add a state to Loop-13 without any: Loop-11 requires at least one."""
     if len(site.inputs) > 2:
         return
+    given = subgraph_input_types(site, "body")
+    if len(given) != 2:
+        site.refuse(Why.INVALID_MODEL, f"the body has {len(given)} inputs; without states it must have 2")
 
     def build(op: Operators, number: str, going: str, state: str) -> list[str]:
         condition, *elements = op.inline("body", number, going, keep_names=True)
         return [condition, state, *elements]
 
-    body = site.op.subgraph(build, takes=[*subgraph_input_types(site, "body"), ("bool", [])])
+    body = site.op.subgraph(build, takes=[*given, ("bool", [])])
     trip_count, condition = site.input(0), site.input(1)
     state = site.constant(True, "bool", "state")
     _, *results = site.op.Loop(trip_count, condition, state, body=body, outputs=1 + len(site.node.output))

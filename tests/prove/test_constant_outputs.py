@@ -26,5 +26,5 @@ def test_what_only_reads_the_form_of_its_input_need_not_vary() -> None:
 
 @pytest.mark.parametrize("size", ["1", "2"])
 def test_outputs_that_could_vary_and_never_did_prove_little(size: str) -> None:
-    text = f'g (string[{size}] x) => (bool[{size}] y) {{ y = RegexFullMatch <pattern = "opset[0-9]{{3}}"> (x) }}'
+    text = f'g (string[{size}] x) => (bool[{size}] y) {{ y = RegexFullMatch <pattern = "opset[^~]"> (x) }}'
     assert outcome(text, (20, 28)) is Outcome.WEAK

@@ -207,6 +207,18 @@ def test_what_is_drawn_at_random_is_held_against_nobody() -> None:
     assert found is None or not found.difference
 
 
+@pytest.mark.parametrize(("value", "differs"), [(numpy.nan, False), (3.0, True)])
+def test_what_the_specification_leaves_open_is_held_against_nobody(value: float, differs: bool) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[1] x) => (int32[1] y) { %s }'
+    original = model(text % "y = Cast <to = 6> (x)")
+    other = model(
+        text % "m = Constant <value = float {7}> () n = IsNaN (x) t = Greater (x, m) s = Neg (x) "
+        "o = Or (n, t) w = Where (o, m, s) y = Cast <to = 6> (w)"
+    )
+    found = judged(original, other, original, shipped=[{"x": numpy.array([value], numpy.float32)}], enough=1)
+    assert found is None or bool(found.difference) is differs
+
+
 def run_mutants(tmp_path: Path, *arguments: str) -> tuple[int, list[dict[str, object]]]:
     """The exit status of the command, and its trials: of mutants of the rules of Clip, on the models of their tests."""
     results = tmp_path / "trials.json"

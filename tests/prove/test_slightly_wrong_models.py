@@ -19,7 +19,7 @@ OTHER_LONG = LONG.copy()
 OTHER_LONG[43210] = 7
 
 
-def number(name: str, value: int, kind: str = "int64") -> str:
+def number(name: str, value: float, kind: str = "int64") -> str:
     return f"{name} = Constant <value = {kind} {{{value}}}> () "
 
 
@@ -99,6 +99,100 @@ PAIRS: dict[str, tuple[str, str, str, tuple[NDArray[numpy.float32], ...]]] = {
         "s = Constant <value = int64[1] {-1}> () a = Constant <value = int64[1] {0}> () y = Slice (x, s, e, a, s)",
         f"""s = Constant <value = int64[1] {{-1}}> () a = Constant <value = int64[1] {{0}}> () {number("m", -100)}
             i = Max (e, m) y = Slice (x, s, i, a, s)""",
+        (),
+    ),
+    "a threshold that is computed": (
+        "(float[N] x) => (float[N] y)",
+        *(
+            f"k = Constant <value = float {{1000}}> () t = Constant <value = float {{{limit}}}> () p = Mul (x, k)"
+            " g = Greater (p, t) z = Neg (x) y = Where (g, z, x)"
+            for limit in (770, 780)
+        ),
+        (),
+    ),
+    "the sum that decides": (
+        "(float[4] x) => (float[4] y)",
+        *(
+            f"k = Constant <value = float {{1000}}> () t = Constant <value = float {{{limit}}}> () p = Mul (x, k)"
+            " s = ReduceSum <keepdims = 0> (p) g = Greater (s, t) z = Neg (x) y = Where (g, z, x)"
+            for limit in (770, 771)
+        ),
+        (),
+    ),
+    "a quotient in place of a product": (
+        "(float[N] x, float s) => (float[N] y)",
+        "q = Div (x, s) y = Round (q)",
+        "r = Reciprocal (s) q = Mul (x, r) y = Round (q)",
+        (),
+    ),
+    "an odd zero point before rounding": (
+        "(float[8] x) => (uint8[8] y)",
+        f"{number('s', 0.0371, 'float')} {number('z', 127, 'uint8')} y = QuantizeLinear (x, s, z)",
+        f"{number('s', 0.0371, 'float')} {number('z', 127, 'float')} {number('l', 0, 'float')} "
+        f"{number('h', 255, 'float')} q = Div (x, s) a = Add (q, z) r = Round (a) c = Clip (r, l, h) "
+        "y = Cast <to = 2> (c)",
+        (),
+    ),
+    "boxes that overlap by little more": (
+        "(float[1, 5, 4] b, float[1, 1, 5] s) => (int64[K, 3] y)",
+        *(
+            f"m = Constant <value = int64 {{3}}> () t = Constant <value = float {{{limit}}}> ()"
+            " y = NonMaxSuppression (b, s, m, t)"
+            for limit in (0.5, 0.51)
+        ),
+        (),
+    ),
+    "zeros everywhere": (
+        "(float[N, 4] x) => (float[N, 4] y)",
+        *(f"k = Constant <value = float {{{k}}}> () t = Tanh (x) y = Add (t, k)" for k in (0.0, 1e-30)),
+        (),
+    ),
+    "numbers below a million everywhere": (
+        "(float[1, 1, H, W] x) => (float[1, 1, A, B] y)",
+        "y = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)",
+        "p = Constant <value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}> () l = Constant <value = float {-1e6}> ()"
+        " q = Pad (x, p, l) y = MaxPool <kernel_shape = [3, 3]> (q)",
+        (),
+    ),
+    "a sum that leaves its dtype": (
+        "(int32[N] x) => (int32 y)",
+        "y = ReduceSum <keepdims = 0> (x)",
+        "d = Cast <to = 11> (x) s = ReduceSum <keepdims = 0> (d) y = Cast <to = 6> (s)",
+        (),
+    ),
+    "sizes in float16": (
+        "(float[N, M] x) => (int64 y)",
+        "y = Size (x)",
+        "s = Size (x) h = Cast <to = 10> (s) y = Cast <to = 7> (h)",
+        (),
+    ),
+    "positions in int16": (
+        "(float[N] x) => (int64 y)",
+        "y = ArgMax <keepdims = 0> (x)",
+        "p = ArgMax <keepdims = 0> (x) h = Cast <to = 5> (p) y = Cast <to = 7> (h)",
+        (),
+    ),
+    "scales that are nearly the same": (
+        "(float[1, 1, H, 4] x) => (float[1, 1, A, B] y)",
+        *(
+            f"s = Constant <value = float[4] {{1, 1, {scale}, 1}}> () "
+            'y = Resize <mode = "nearest", nearest_mode = "floor"> (x, , s)'
+            for scale in (1.5, 1.501)
+        ),
+        (),
+    ),
+    "a pattern": (
+        "(string[N] x) => (bool[N] y)",
+        *(f'y = RegexFullMatch <pattern = "(foo|ba+r)[0-9]{{2,{most}}}"> (x)' for most in (5, 6)),
+        (),
+    ),
+    "two numbers that are skipped to": (
+        "(int64[N] x) => (float[4] y)",
+        *(
+            f'y = TfIdfVectorizer <mode = "TF", min_gram_length = 1, max_gram_length = 2, max_skip_count = {skipped}, '
+            "ngram_counts = [0, 2], ngram_indexes = [0, 1, 2, 3], pool_int64s = [2, 3, 5, 4, 6, 7]> (x)"
+            for skipped in (0, 1)
+        ),
         (),
     ),
     "the tenth part": (

@@ -395,3 +395,10 @@ def test_dimensions_without_names_are_tried_unlike() -> None:
     one, twice = model(text % "z", 18), model(text % "x", 18)
     assert prove_models(one, one).is_equal
     assert prove_models(one, twice).outcome is Outcome.DIFFERENT
+
+
+def test_a_dimension_without_a_name_is_tried_with_one_element_beside_others() -> None:
+    text = "g (float[N, ?] x, float[N, ?] z) => (float[N, M] y) { %s }"
+    one, other = model(text % "s = Shape (z) y = Expand (x, s)", 18), model(text % "y = Identity (x)", 18)
+    assert prove_models(one, one).is_equal
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT

@@ -312,6 +312,18 @@ def test_a_rule_that_reads_an_element_too_many_with_the_weight_0_is_refuted() ->
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
 
 
+def test_a_rule_that_reads_a_single_element_too_many_is_refuted() -> None:
+    """What is not finite is tried beside numbers of all magnitudes, where no input has more than one element, too."""
+    graph = "g (float[1, 1, 1] x, float[1, 1, 1] grid) => (float[1, 1, 1] y) { %s }"
+    node = 's = GridSample <padding_mode = "border"> (x, grid)'
+    after = graph % (
+        "a = Constant <value = float {2.5}> () g = Greater (grid, a) c = Cast <to = 1> (g) o = Sub (c, c) "
+        f"n = Mul (x, o) k = Where (g, n, o) {node} y = Add (s, k)"
+    )
+    source = conversion(graph % node.replace("s =", "y ="), after, (20, 22), claims=[(0, 0, 8)], ulps=8)
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
 def test_a_rule_that_takes_boxes_for_others_is_refuted() -> None:
     """Twice and half of a size are as good as each other where few boxes are asked for, or none overlap."""
     inputs = "float[1, 6, 4] boxes, float[1, 1, 6] scores, int64[1] most, float[1] iou, float[1] least"
@@ -339,6 +351,12 @@ BOUND = "m = Constant <value = int64%s {%d}> () c = Min (n, m) %s"
 TWICE = "t = Cast <to = %d> (x) y = Cast <to = %d> (t)"
 NEGATED = "<body = b (int64 i, bool ci, float[N] a) => (bool co, float[N] o) { co = Identity (ci) o = Neg (a) }>"
 
+BIGRAMS = (
+    'TfIdfVectorizer <mode = "TF", min_gram_length = 2, max_gram_length = 2, max_skip_count = 0, '
+    "ngram_counts = [0, 4], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], "
+    "pool_int64s = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7]>"
+)
+
 # What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
 RARELY_WRONG = {
     "sizes up to 30 alone": (
@@ -363,6 +381,26 @@ RARELY_WRONG = {
     "rounded twice": ("(double[N] x) => (float16[N] y)", "y = Cast <to = 10> (x)", TWICE % (1, 10), 2),
     "integers rounded twice": ("(int64[N] x) => (float[N] y)", "y = Cast <to = 1> (x)", TWICE % (11, 1), 2),
     "integers read as floats": ("(string[N] x) => (int64[N] y)", "y = Cast <to = 7> (x)", TWICE % (11, 7), 2),
+    "two numbers at the end": (
+        "(int32[12] x) => (float[7] y)",
+        f"y = {BIGRAMS} (x)",
+        "a = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {-1}> () s = Slice (x, a, e) "
+        f"y = {BIGRAMS} (s)",
+        4,
+    ),
+    "one size twice another": (
+        "(float[N] x, float[M] z) => (float[K] y)",
+        "y = Concat <axis = 0> (x, z)",
+        "c = Concat <axis = 0> (x, z) n = Shape (x) m = Shape (z) t = Add (m, m) e = Equal (n, t) o = Neg (c)"
+        " y = Where (e, o, c)",
+        7,
+    ),
+    "no greatest element": (
+        "(float[3] x, int64[1] k) => (float[K] y)",
+        "y, i = TopK (x, k)",
+        "m = Constant <value = int64[1] {1}> () n = Max (k, m) y, i = TopK (x, n)",
+        3,
+    ),
     "blocks of 5": (
         "(float[1, C, H, W] x) => (float[1, A, B, D] y)",
         "y = DepthToSpace <blocksize = 5> (x)",

@@ -140,3 +140,13 @@ def test_of_a_constant_condition_only_one_branch_is_kept():
             y = ReduceSum <axes = [0]> (x)
         }""",
     )
+
+
+def test_a_body_with_a_state_that_the_loop_lacks_is_the_models_fault_below_13():
+    check_refusal(
+        '<ir_version: 8, opset_import: ["": 13]> g (int64 n, bool go) => (float[N] y) { y = Loop (n, go) <body = b '
+        "(int64 i, bool c, float s) => (bool d, float o) { d = Identity (c) o = Neg (s) }> }",
+        11,
+        Why.INVALID_MODEL,
+        "the body has 3 inputs; without states it must have 2",
+    )

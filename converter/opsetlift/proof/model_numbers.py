@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TypeVar
 
 import numpy
@@ -12,6 +12,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 
 from opsetlift.model.files import all_tensors, is_external
 from opsetlift.proof.limits import is_floating
+from opsetlift.proof.pattern_texts import near_pattern
 
 MOST_ELEMENTS = 16
 """Constants with more elements are weights or tables, of whose numbers only those count that one model has alone."""
@@ -24,6 +25,12 @@ MOST_PLACES = 3
 
 MOST_DERIVED = 6
 """So many sums, differences, products and quotients of the first numbers are taken."""
+
+MOST_APART = 4
+"""The distances between so many numbers are looked at."""
+
+LEAST_APART, MUCH_APART = 2.0**-12, 2.0**-4
+"""Those between these tell at sizes that are tried nowhere else and can be."""
 
 Found = TypeVar("Found", float, str)
 
@@ -68,17 +75,24 @@ def derived_from(numbers: Sequence[float]) -> list[float]:
     return [one for one in found if math.isfinite(one) and one not in numbers][:MOST_DERIVED]
 
 
+def sizes_that_tell(numbers: Sequence[float]) -> list[int]:
+    """Where the products of a size with two numbers are 1 apart: scales that are nearly the same give another size."""
+    apart = [abs(one - other) for one, other in combinations(numbers[:MOST_APART], 2)]
+    return list(dict.fromkeys(math.ceil(1 / one) for one in sorted(apart) if LEAST_APART <= one < MUCH_APART))
+
+
 def _numbers(model: ModelProto, limit: int) -> list[float]:
     return [one for one in _in_model(model, limit) if not isinstance(one, bytes) and math.isfinite(one)]
 
 
 def texts_of(models: Sequence[ModelProto], most: int) -> list[str]:
-    """The distinct texts in two models: first those that only one of them has."""
+    """The distinct texts in two models, first those that only one of them has, and what patterns among them match."""
     found = [
         [one.decode(errors="replace") for one in _in_model(model, MOST_ELEMENTS) if isinstance(one, bytes)]
         for model in models
     ]
-    return _distinct(found)[:most]
+    texts = _distinct(found)[:most]
+    return list(dict.fromkeys([*texts, *(near for text in texts for near in near_pattern(text))]))
 
 
 def _distinct(sides: Sequence[Sequence[Found]]) -> list[Found]:

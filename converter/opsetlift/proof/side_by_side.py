@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +12,16 @@ import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import repaired
-from opsetlift.model.scopes import imported_opsets
+from opsetlift.model.files import all_tensors, repaired
+from opsetlift.model.scopes import imported_opsets, subgraphs_within
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.compare import Tolerance
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
+from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.model_numbers import numbers_of, places_of_differences, sizes_that_tell, texts_of
 from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -36,10 +38,26 @@ MOST_NUMBERS = 12
 RUNS_OVERRIDDEN = 12
 """So many inputs that override all defaults are wanted, and more where these may be sizes."""
 
+CHEAP_RUNS = 2000
+"""A model of one node is run on so many inputs at least, one of two nodes on half of them, and so on."""
+
+CHEAP_WAYS = 400
+"""In the same way, between so many pairs of inputs it is looked for thresholds, but not more than `MOST_WAYS`."""
+
+MOST_WAYS = 36
+
+CHEAP_SIZE = 1 << 21
+"""Open sizes are as large as a narrow dtype asks for up to this number, divided by what a run costs."""
+
+WEIGHTS_PER_NODE = 10_000
+
 _OVERRIDABLE_SINCE = 4
 """The IR version."""
 
 _NAMED = 3
+
+_NARROW = 2
+"""Dtypes of up to so many bytes do not hold sizes that are tried."""
 
 _SIZES = range(2, 65)
 """What stands in the models may divide sizes, as blocks and groups do, or be them."""
@@ -132,10 +150,13 @@ def prove_models(
         base_dir=folder,
         result_base_dir=other_folder,
         loops_freely=bool(given),
+        shapes_tell=False,
     )
 
     numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
     numbers += places_of_differences(one, other)
+    cost = max(_cost(one), _cost(other))
+    long = sorted({*sizes_that_tell(numbers), *_sizes_beyond_dtypes(one), *_sizes_beyond_dtypes(other)})
 
     def drawn() -> InputGenerator:
         return InputGenerator(
@@ -145,7 +166,9 @@ def prove_models(
             hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
             numbers=numbers,
             words=texts_of([one, other], MOST_NUMBERS),
-            limit=runs,
+            limit=max(runs, CHEAP_RUNS // cost),
+            ways=min(MOST_WAYS, CHEAP_WAYS // cost),
+            long=[size for size in long if size * cost <= CHEAP_SIZE],
         )
 
     tell("running both models")
@@ -161,6 +184,28 @@ def prove_models(
         tell("looking for the first node that differs")
         found = first_difference(sides, trial.different_case.values)
     return _result(trial, found, is_given=given is not None)
+
+
+def _cost(model: ModelProto) -> int:
+    """What a run costs, in nodes: a node counts as much as some thousands of weights."""
+    containers = (model.graph, *model.functions)
+    nodes = sum(
+        len(container.node) + sum(len(graph.node) for graph in subgraphs_within(container)) for container in containers
+    )
+    weights: int = sum(math.prod(tensor.dims) for tensor in all_tensors(model))
+    return 1 + nodes + weights // WEIGHTS_PER_NODE
+
+
+def _sizes_beyond_dtypes(model: ModelProto) -> Iterator[int]:
+    """What the narrow dtypes of computed values do not hold any more, in which a size or a position may be kept."""
+    facts = ModelFacts(model).graph
+    kinds = (facts.type_of(name) for node in model.graph.node for name in filter(None, node.output))
+    found = {kind.tensor_type.elem_type for kind in kinds if kind is not None and kind.HasField("tensor_type")}
+    for dtype in map(dtypes.numpy_dtype, filter(None, map(dtypes.dtype_name, filter(None, sorted(found))))):
+        if dtype.kind in "Ob" or dtype.itemsize > _NARROW:
+            continue
+        most = int(2 / float_limits(dtype).eps) if is_floating(dtype) else integer_limits(dtype)[1]
+        yield from (most + 1, most + 2)
 
 
 def try_overridden(sides: Sides, trial: Trial, seed: int) -> Trial:

@@ -24,7 +24,7 @@ from opsetlift.evaluator import (
 from opsetlift.model.arrays import Array
 from opsetlift.proof.compare import EXACT, Comparison, Tolerance, compare, differs_elsewhere
 from opsetlift.proof.diversity import Diversity, codes
-from opsetlift.proof.inputs import Case, Enough, InputGenerator
+from opsetlift.proof.inputs import Case, Enough, InputGenerator, Ran
 from opsetlift.proof.limits import is_floating
 from opsetlift.proof.shapes import Dims
 
@@ -103,6 +103,8 @@ class Sides:
     """What each side declares that is compared with its values. The result's has to hold where the original's does."""
     loops_freely: bool = False
     """Whether loops may run for as long as they like, as on inputs that the user gave."""
+    shapes_tell: bool = True
+    """Whether outputs of other shapes count as outputs that vary; values alone do where many shapes are tried."""
 
 
 def try_sides(sides: Sides, cases: Callable[[], InputGenerator | Sequence[Case]]) -> Trial:
@@ -164,7 +166,7 @@ class _Runner:
                 trial.obstacle = f"output {name!r} never has the shape that the model declares"
                 return None
         try:
-            self._compare(case, expected)
+            actual = self._compare(case, expected)
         except TooLarge as error:
             trial.rejected += 1
             trial.obstacle = f"the result: {error}"
@@ -176,8 +178,12 @@ class _Runner:
         trial.cases += 1
         trial.has_elements |= any(map(_has_elements, expected.values()))
         if not self._outputs_vary:
-            self._outputs_vary = self._varies(list(expected.values()), shapes_count=not case.is_required)
-        return list(map(_shape, expected.values()))
+            self._outputs_vary = self._varies(
+                list(expected.values()), shapes_count=self._sides.shapes_tell and not case.is_required
+            )
+        ran = Ran(map(_shape, expected.values()))
+        ran.sides = tuple(expected.values()), tuple(actual.values())
+        return ran
 
     def _varies(self, outputs: Sequence[Any], *, shapes_count: bool) -> bool:
         """Whether some output has two different elements, within this case or compared with the first, or shapes.
@@ -186,9 +192,16 @@ class _Runner:
         """
         self._first_outputs = self._first_outputs or list(outputs)
         pairs = zip(outputs, self._first_outputs, strict=True)
-        return any(_differ(value, first, shapes_count=shapes_count) for value, first in pairs)
+        vary = any(_differ(value, first, shapes_count=shapes_count) for value, first in pairs)
+        # What has no elements tells nothing of those that come.
+        self._first_outputs = [
+            first if not isinstance(first, numpy.ndarray) or first.size else value
+            for value, first in zip(outputs, self._first_outputs, strict=True)
+        ]
+        return vary
 
-    def _compare(self, case: Case, expected: Mapping[str, Any]) -> None:
+    def _compare(self, case: Case, expected: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the result gives, if that agrees with what was expected."""
         trial = self._trial
         try:
             actual = self._run_result(case)
@@ -220,6 +233,7 @@ class _Runner:
         self._compare_with_expected(case, expected, actual)
         if opened.values:
             self._compare_open_values(case, expected, actual, opened.values[0])
+        return actual
 
     def _is_decided_by_rounding(self, case: Case, name: str, actual: Any) -> bool:
         """Whether the original itself, its inputs nudged, differs as the sides do.

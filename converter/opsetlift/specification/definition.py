@@ -56,6 +56,8 @@ class Formal(NamedTuple):
     allowed: frozenset[str]
     takes_any_types: bool
     """Whether each of the many operands that it stands for has a type of its own."""
+    is_required: bool
+    """Whether it stands for exactly one operand."""
 
 
 class Definition:
@@ -115,6 +117,7 @@ class Definition:
                 one.type_str,
                 self.allowed_types(one.type_str),
                 one.option == variadic and not one.is_homogeneous,
+                one.option == OpSchema.FormalParameterOption.Single,
             )
             for one in declared
         ]

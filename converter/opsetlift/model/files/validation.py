@@ -6,7 +6,7 @@ nor a name that is missing from one that comes too late.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 import onnx
@@ -16,7 +16,17 @@ from opsetlift.model.def_use import DefUse, ModelIndex
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.order import find_cycle, missing_value
 from opsetlift.model.files.tensors import stored_bytes
-from opsetlift.model.scopes import GRAPH_PATH, function_path, imported_opsets, subgraph_path, subgraphs_within
+from opsetlift.model.scopes import (
+    GRAPH_PATH,
+    FunctionKey,
+    called_function_key,
+    function_key,
+    function_path,
+    imported_opsets,
+    omitted_inputs,
+    subgraph_path,
+    subgraphs_within,
+)
 from opsetlift.specification.dtypes import type_string
 from opsetlift.specification.history import (
     AI_ONNX,
@@ -63,10 +73,11 @@ def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> l
     notes = _import_notes(model, "the model")
     imports = _checked_imports(model, "the model")
     _check_functions(model)
+    omitted = _omitted_parameters(model)
     for function in model.functions:
         notes += _import_notes(function, f"function {function.name!r}")
         notes += _other_definition_notes(function, imports)
-        _validate_function(function, index.function(function))
+        _validate_function(function, index.function(function), omitted.get(function_key(function), set()))
     _check_typed_interface(model.graph)
     _Scope(GRAPH_PATH, imports, index.graph).validate_graph(model.graph)
     return notes + _interface_notes(model.graph)
@@ -151,11 +162,36 @@ def _since_version(domain: str, operator: str, opset: int) -> int | None:
     return None if found is None else found.since_version
 
 
-def _validate_function(function: onnx.FunctionProto, index: DefUse) -> None:
+def _omitted_parameters(model: onnx.ModelProto) -> dict[FunctionKey, set[str]]:
+    """For each function its inputs that some call leaves out, directly or by passing on what was left out."""
+    functions = {function_key(function): function for function in model.functions}
+    found: dict[FunctionKey, set[str]] = {key: set() for key in functions}
+    calls = [
+        (None if container is model.graph else function_key(container), node, functions[key])
+        for container in ((model.graph, *model.functions) if functions else ())
+        for graph in (container, *subgraphs_within(container))
+        for node in graph.node
+        if (key := called_function_key(node)) in functions
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for caller, call, function in calls:
+            left_out = found[caller] if caller is not None else set()
+            names = omitted_inputs(function, call) | {
+                formal for formal, given in zip(function.input, call.input, strict=False) if given in left_out
+            }
+            known = found[function_key(function)]
+            changed |= not names <= known
+            known |= names
+    return found
+
+
+def _validate_function(function: onnx.FunctionProto, index: DefUse, omitted: Collection[str]) -> None:
     path = function_path(function)
     imports = _checked_imports(function, f"function {function.name!r}")
     parameters = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
-    scope = _Scope(path, imports, index, parameters=parameters)
+    scope = _Scope(path, imports, index, parameters=parameters, omitted=omitted)
     scope.define(function.input, "input")
     scope.validate_nodes(function.node)
     scope.check_outputs(function.output)
@@ -242,6 +278,7 @@ class _Scope:
         *,
         outer: Sequence[_Scope] = (),
         parameters: set[str] | None = None,
+        omitted: Collection[str] = (),
     ) -> None:
         self.path = path
         self.imports = imports
@@ -249,6 +286,8 @@ class _Scope:
         self.outer = outer
         self.parameters = parameters
         """The attributes of the function around; None in the main graph, where nothing can be referred to."""
+        self.omitted = frozenset({"", *omitted})
+        """The names that stand for no value: inputs of the function around that calls leave out."""
         self.given: set[str] = set()
         """The names of inputs and initializers."""
         self.reached = 0
@@ -298,6 +337,8 @@ class _Scope:
                 for name in inputs:
                     if name not in seen and not any(scope.sees(name) for scope in outer):
                         raise self._missing_value(nodes[index], name)
+            if not self.omitted.isdisjoint(inputs):
+                self._check_first_input(index, nodes[index])
             if attributes:
                 self._validate_attributes(index, nodes[index], attributes)
             if outer or len(outputs) != 1 or not seen.isdisjoint(outputs):
@@ -321,6 +362,19 @@ class _Scope:
             raise ModelFileError(
                 f"{describe(node)} in {self.path} is of domain {display_domain(domain)}, which is not imported"
             )
+
+    def _check_first_input(self, index: int, node: onnx.NodeProto) -> None:
+        """Without one that is required onnx's shape inference of some operators ends the process.
+
+        Later ones are left out by exporters that runtimes follow, as roi of Resize-11 is.
+        """
+        domain, operator, _ = self.index.operators_by_node[index]
+        found = definition(domain, operator, self.imports.get(domain, 0)) if node.input[0] in self.omitted else None
+        for formal in found.formals[0][:1] if found is not None else ():
+            if formal.is_required:
+                raise ModelFileError(
+                    f"{describe(node)} in {self.path} leaves out the input {formal.name!r}, which {operator} requires"
+                )
 
     def _validate_outputs(self, node: onnx.NodeProto, outputs: Sequence[str], seen: set[str]) -> None:
         for position, name in enumerate(outputs):
@@ -375,7 +429,8 @@ class _Scope:
             name = attribute.name if attribute.type == AttributeProto.GRAPH else f"{attribute.name}[{number}]"
             path = subgraph_path(self.path, index, node, name)
             inner = self.index.child(index, name, graph)
-            scope = _Scope(path, self.imports, inner, outer=(*self.outer, self), parameters=self.parameters)
+            outer = (*self.outer, self)
+            scope = _Scope(path, self.imports, inner, outer=outer, parameters=self.parameters, omitted=self.omitted)
             scope.validate_graph(graph)
 
     def check_outputs(self, names: Iterable[str]) -> None:

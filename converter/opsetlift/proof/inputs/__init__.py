@@ -1,6 +1,6 @@
 """Test inputs: which shapes and values two models are compared on."""
 
-from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
+from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input, Ran
 from opsetlift.proof.inputs.generator import FEW_GUESSES, GUESSES, InputGenerator
 from opsetlift.proof.inputs.layouts import LONG
 
@@ -15,4 +15,5 @@ __all__ = [
     "Floor",
     "Input",
     "InputGenerator",
+    "Ran",
 ]

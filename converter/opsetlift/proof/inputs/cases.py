@@ -77,5 +77,11 @@ class Floor(Enum):
     """Each special value; of dtypes of at most 8 bits every value."""
 
 
+class Ran(list[Any]):
+    """The shapes of the original's outputs, and what both sides gave."""
+
+    sides: tuple[Sequence[Any], Sequence[Any]]
+
+
 Attempt = Callable[[Case], Sequence[Any] | None]
 """Runs both sides on a case. Returns the shapes of the original's outputs, or None where the original rejects it."""

@@ -22,7 +22,7 @@ from opsetlift.proof.diversity import (
 )
 from opsetlift.proof.inputs.building import CaseBuilder
 from opsetlift.proof.inputs.cases import Attempt, Case, Floor, Input
-from opsetlift.proof.inputs.filling import drawn_between, own_numbers
+from opsetlift.proof.inputs.filling import draw, drawn_between, in_words, own_numbers
 from opsetlift.proof.inputs.shape_controls import attempt_moved, is_number, outputs_grow
 from opsetlift.proof.model_numbers import derived_from
 from opsetlift.proof.shapes import dims_of, elements
@@ -46,6 +46,9 @@ LENGTHS = (0, 1, 4, 5, 8)
 """Sequences of so many elements are tried, and of numbers of the models up to `LONGEST`."""
 
 LONGEST = 64
+
+UNIFORM = ("zeros", "ones", "largest", "smallest")
+"""What fills whole tensors of whole models."""
 
 RANGES = [(-sign * scale / 8, sign * scale) for scale in (1, 20, 1000, 30000) for sign in (1, -1)]
 """Between which bounds the data of whole models is drawn besides: a sum that holds a NaN or an infinity decides
@@ -117,6 +120,7 @@ class DiversityFloor:
             self._try_pairs(attempt)
         if self._floor is Floor.BRIEF:
             self._try_ranges(attempt)
+            self._try_uniform(attempt)
         self._try_lengths(attempt)
 
     def _try_ranges(self, attempt: Attempt) -> None:
@@ -127,6 +131,23 @@ class DiversityFloor:
             near = 0.0 if self._builder.rounding else low
             drawn = {name: drawn_between(near, high, base.values[name], self._builder.rng) for name in names}
             attempt(Case.of(base.layout, f"between {near:g} and {high:g}", {**base.values, **drawn}, is_required=True))
+
+    def _try_uniform(self, attempt: Attempt) -> None:
+        """All data inputs full of one value: a bound, or a sum beyond its dtype, shows where no element is below it."""
+        inputs = {one.name: one for one in self._builder.inputs}
+        names = [name for name in self.data if inputs[name].type.HasField("tensor_type")]
+        for strategy in ("zeros", "ones") if self._builder.rounding else UNIFORM:
+            for kept in [None, *names] if len(names) > 1 else [None]:
+                base = self._bases[names[0]].case if names else None
+                if base is None:
+                    return
+                filled = {
+                    name: draw(strategy, inputs[name].dtype or "", numpy.shape(base.values[name]), self._builder.rng)
+                    for name in names
+                    if name != kept
+                }
+                label = in_words(strategy) + (f" but for {kept}" if kept else "")
+                attempt(Case.of(base.layout, label, {**base.values, **filled}, is_required=True))
 
     @property
     def data(self) -> list[str]:

@@ -9,15 +9,16 @@ Everything follows from the seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import chain, cycle, islice, pairwise, product
 from typing import Any
 
 import numpy
 
 from opsetlift.model.arrays import Array
 from opsetlift.proof.diversity import Diversity
+from opsetlift.proof.inputs.boundaries import search
 from opsetlift.proof.inputs.building import (
     EACH_ITS_OWN,
     EACH_ITS_OWN_ROUNDING,
@@ -49,6 +50,7 @@ from opsetlift.proof.inputs.filling import (
     SPECIAL,
     ValuePool,
     draw,
+    drawn_between,
     in_words,
     own_numbers,
 )
@@ -74,6 +76,9 @@ FEW_GUESSES = 60
 
 LATER_REJECTIONS = 6
 """How many inputs of a further layout the original may reject."""
+
+FEW_REJECTIONS = 2
+"""The same of layouts of which most are rejected."""
 
 MOST_TURNS = 24
 """At most so many tensors of special values."""
@@ -147,13 +152,16 @@ TURNS_NOT_FINITE = 16
 TURNS_OF_OWN_NUMBERS = 8
 """How many tensors are drawn from the numbers of the site alone."""
 
+LONGER = 24
+"""The open size of inputs that hold many of them."""
+
 _AT_LIMITS = (LARGEST_NEIGHBOURS, SMALLEST_NEIGHBOURS, LARGEST_NEIGHBOURS)
 """What the first of the next turns hold."""
 
 _TURNS_OF_NEIGHBOURS = 12
 """How many tensors of numbers next to one another are tried: which numbers these are is drawn for each."""
 
-ORDINARY = ("fractions", "positive", "negative")
+ORDINARY = ("fractions", "positive", "negative", "wide positive")
 """What stands in the other inputs then."""
 
 SETTINGS_TOGETHER = 128
@@ -164,6 +172,17 @@ MOST_SETTINGS = 24
 
 LARGEST_SETTING = 1 << 10
 """None that is larger."""
+
+LANES = 256
+"""Thresholds are looked for in so many elements at once, along an open size."""
+
+REACHES = (4.0, None, 100.0, 1.0, None, 1000.0)
+"""Between numbers of about these magnitudes; None: between rows that are alike."""
+
+LARGE = 100.0
+"""Other inputs are of about this magnitude meanwhile, or as they were accepted."""
+
+_NOT_ORDERED = ("bool", "string", "complex64", "complex128")
 
 MORE_PER_CASE = 4
 """So many more inputs are drawn for each that is still wanted, of which the original may reject some."""
@@ -192,6 +211,8 @@ class InputGenerator:
         limit: After so many accepted cases only required ones follow.
         guesses: How many random layouts are tried where the original accepts none of the usual ones.
         most_elements: How many elements the inputs may have together, where open sizes decide on it.
+        ways: Between so many pairs of inputs it is looked for thresholds.
+        long: Further sizes that are tried for each open dimension, beside others of 1.
     """
 
     def __init__(
@@ -210,8 +231,12 @@ class InputGenerator:
         limit: int | None = None,
         guesses: int = GUESSES,
         most_elements: int = LONG,
+        ways: int = 0,
+        long: Sequence[int] = (),
     ) -> None:
         self._inputs = inputs
+        self._long = long
+        self._ways = ways
         self._guesses = guesses
         self._is_brief = floor is Floor.BRIEF
         self._constants = constants
@@ -247,10 +272,11 @@ class InputGenerator:
         """Try the cases one by one."""
 
         def counted(case: Case) -> Sequence[Any] | None:
-            shapes = attempt(case)
-            if shapes is None:
+            ran = attempt(case)
+            if ran is None:
                 self._number_rejected += 1
             else:
+                shapes = list(ran)  # without what both sides gave, which may be large
                 self._number_accepted += 1
                 self._keep(case, shapes)
                 self._note_settings(case)
@@ -259,7 +285,7 @@ class InputGenerator:
                 self._floor.record(case, shapes)
                 if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
                     raise Explored
-            return shapes
+            return ran
 
         wanted = self._wanted(counted)
         try:
@@ -271,7 +297,7 @@ class InputGenerator:
                     self._change_accepted(wanted)
                     self._try_any_in_controls(wanted)
                     self._try_neighbours(wanted)
-                    self._try_own_numbers(wanted)
+                    self._try_own_numbers(wanted, sorted(self._builder.pools.keys() - self._builder.controls))
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
                     self._try_settings_together(wanted)
@@ -283,10 +309,13 @@ class InputGenerator:
             self._floor.complete(wanted)
             self._try_own_sizes(wanted)
             if self._is_brief:
+                self._try_own_numbers(wanted, self._floor.data)
                 self._try_sizes(wanted)
                 self._try_ranks(wanted)
                 self._try_narrow(wanted)
                 self._try_controls(wanted)
+            self._try_long_sizes(wanted)
+            self._search_boundaries(wanted)
         except Enough:
             pass
 
@@ -351,22 +380,41 @@ class InputGenerator:
             }
             attempt(Case.of(case.layout, in_words(strategy), {**case.values, **drawn}))
 
-    def _try_own_numbers(self, attempt: Attempt) -> None:
+    def _numeric(self, names: Iterable[str]) -> list[str]:
+        """Those of some inputs that hold tensors of numbers."""
+        dtypes_of = {one.name: one.dtype for one in self._inputs if one.type.HasField("tensor_type")}
+        return [name for name in names if dtypes_of.get(name, "bool") not in _NOT_ORDERED]
+
+    def _try_own_numbers(self, attempt: Attempt, names: Iterable[str]) -> None:
         """Accepted cases with nothing but numbers of the site in an input, in any order: it may look for a sequence."""
         rng = self._builder.rng
-        for name, pool in self._builder.pools.items() if self._kept and not self._is_brief else ():
-            dtype = dtypes.numpy_dtype(pool.dtype)
-            if (
-                name in self._builder.controls
-                or dtype.kind not in "iuf"
-                or (self._builder.rounding and dtype.kind == "f")
-            ):
+        for name in self._numeric(names) if self._kept else ():
+            dtype = self._kept[0][1].values[name].dtype
+            if dtype.kind not in "iuf" or (self._builder.rounding and dtype.kind == "f"):
                 continue
             numbers = own_numbers(self._numbers, dtype)
-            for _ in range(TURNS_OF_OWN_NUMBERS if numbers.size > 1 else 0):
+            held = [one for one in self._numbers if one in numbers]
+            for two in pairwise(held):
+                # What stands side by side in a constant may be looked for so, at the end as well.
                 _, case = self._any_kept()
+                shape = numpy.shape(case.values[name])
+                drawn = numpy.resize(numpy.array(two[::-1], dtype), math.prod(shape))[::-1].reshape(shape)
+                filled = Case.of(
+                    case.layout, f"{two[0]:g} and {two[1]:g} by turns in {name}", {**case.values, name: drawn}
+                )
+                attempt(replace(filled, is_required=self._is_brief))
+            for case in self._bases_of_own_numbers() if numbers.size > 1 else ():
                 drawn = rng.choice(numbers, numpy.shape(case.values[name]))
-                attempt(Case.of(case.layout, f"numbers of the site in {name}", {**case.values, name: drawn}))
+                filled = Case.of(case.layout, f"own numbers in {name}", {**case.values, name: drawn})
+                attempt(replace(filled, is_required=self._is_brief))
+
+    def _bases_of_own_numbers(self) -> Iterator[Case]:
+        """Accepted cases, and of whole models longer ones as often."""
+        layouts = list(self._layouts.with_one_size(self._first_layout, LONGER)) if self._first_layout else []
+        for _ in range(TURNS_OF_OWN_NUMBERS):
+            yield self._any_kept()[1]
+            for layout in layouts if self._is_brief else ():
+                yield self._builder.case(layout, self._accepted.data, self._accepted.controls)
 
     def _note_settings(self, case: Case) -> None:
         for name, value in case.values.items():
@@ -383,7 +431,7 @@ class InputGenerator:
         rng = self._builder.rng
         pools = {name: list(known) for name, known in self._settings.items() if len(known) > 1}
         strategies = self._gentle if self._builder.rounding else ("positive", "integral", *ORDINARY)
-        for _ in range(SETTINGS_TOGETHER if self._kept and len(pools) > 1 and not self._is_brief else 0):
+        for _ in range(SETTINGS_TOGETHER if self._kept and len(pools) > 1 else 0):
             _, case = self._any_kept()
             like = {name: value for name in pools if numpy.size(value := case.values[name]) == 1}
             if len(like) < 2:
@@ -428,9 +476,9 @@ class InputGenerator:
             places: list[int] = []
             for turn in range(TURNS_NOT_FINITE):
                 _, case = self._any_kept()
-                # A single element tells nothing, and single numbers are thresholds.
-                several = [one for one in names if numpy.size(case.values[one]) > 1]
-                if name not in several:
+                # Single numbers are thresholds, unless all inputs are.
+                several = [one for one in names if numpy.size(case.values[one]) > 1] or names
+                if name not in several or not numpy.size(case.values[name]):
                     continue
                 drawn = {
                     one: draw(
@@ -572,6 +620,54 @@ class InputGenerator:
                 case = self._builder.case(self._first_layout, accepted.data, {**accepted.controls, name: strategy})
                 attempt(replace(case, is_required=True))
 
+    def _try_long_sizes(self, attempt: Attempt) -> None:
+        """Sizes that a narrow dtype does not hold, as positions are from either end."""
+        if self._first_layout is None:
+            return
+        accepted = self._accepted
+        for size in self._long:
+            for layout, symbol in self._layouts.long(self._first_layout, size, 1):
+                for data in dict.fromkeys([accepted.data, "ascending"]):
+                    case = self._builder.case(layout, data, accepted.controls)
+                    attempt(replace(case, label=f"size {size} for {symbol} ({in_words(data)})", is_required=True))
+
+    def _search_boundaries(self, attempt: Attempt) -> None:
+        """Both sides of thresholds that are computed, between drawn inputs; many at once along an open size."""
+        names = self._numeric(self._floor.data)
+        first, accepted, rng = self._first_layout, self._accepted, self._builder.rng
+        if first is None or not names or self._builder.rounding:
+            return
+        layouts = [*self._layouts.with_one_size(first, LANES), first]
+        # What all inputs decide together, and what each of them does beside others that stay.
+        chosen = [names, *([name] for name in names)] if len(names) > 1 else [names]
+        for turn, moved in enumerate(islice(cycle(chosen), self._ways)):
+            base = self._builder.case(layouts[turn % len(layouts)], accepted.data, accepted.controls)
+            others = [name for name in names if name not in moved and turn // len(chosen) % 2]
+            stay = {name: drawn_between(-LARGE, LARGE, base.values[name], rng) for name in others}
+            label, ends = self._ends({name: base.values[name] for name in moved}, turn // 2)
+            cases = [
+                replace(Case.of(base.layout, label, {**base.values, **stay, **end}), is_required=True) for end in ends
+            ]
+            search(cases[0], cases[1], moved, attempt)
+
+    def _ends(self, like: Mapping[str, Array], turn: int) -> tuple[str, list[dict[str, Array]]]:
+        """Two fillings of inputs: rows that differ by much or little, or numbers on either side of 0."""
+        rng, reach = self._builder.rng, REACHES[turn % len(REACHES)]
+        if reach is None:
+            drawn = [
+                {
+                    name: draw(ALIKE, dtypes.name_of_numpy_dtype(value.dtype), value.shape, rng)
+                    for name, value in like.items()
+                }
+                for _ in range(2)
+            ]
+            return f"between {ALIKE}", drawn
+        drawn = [
+            {name: drawn_between(sign * reach, -sign * reach / 8, value, rng) for name, value in like.items()}
+            for sign in (-1, 1)
+        ]
+        return f"between -{reach:g} and {reach:g}", drawn
+
     def _search(self, attempt: Attempt) -> None:
         left = FIRST_REJECTIONS
         ranks: list[Mapping[str, int]] = []
@@ -606,6 +702,9 @@ class InputGenerator:
                 self._fill(variant, attempt, thoroughly=False)
                 if set(variant.sizes.values()) == {1}:
                     self._vary_controls_of_ones(variant, attempt)
+        for variant in self._layouts.in_proportion(layout) if first else ():
+            if self._find_strategies(variant, attempt, FEW_REJECTIONS)[1] is not None:
+                self._try(variant, attempt, ROUNDING[0] if self._builder.rounding else SPECIAL, self._accepted.controls)
 
     def _vary_controls_of_ones(self, layout: Layout, attempt: Attempt) -> None:
         """Vary what controls shapes where all open sizes are 1: more of it is accepted, as sizes of 1 broadcast."""

@@ -214,6 +214,14 @@ class Layouts:
             if symbol != _LENGTH:
                 yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
 
+    def in_proportion(self, base: Layout) -> Iterator[Layout]:
+        """One of the first few open sizes twice another one, as the heads of queries are that share keys."""
+        symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
+        for one, other in permutations(symbols, 2):
+            size = 2 * base.sizes[other]
+            if size != base.sizes[one]:
+                yield from self._bearable(f"{one} twice {other}", base.ranks, {**base.sizes, one: size})
+
     def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
         """Around a layout each of the first few open sizes 0, 1, a number or one more.
 
@@ -290,9 +298,10 @@ class Layouts:
             for axis, token in enumerate(tokens[name]):
                 if isinstance(token, str) and token.startswith(_UNKNOWN) and token in others:
                     shape = list(base.shapes[name])
-                    shape[axis] += 1
-                    label = f"size {shape[axis]} for axis {axis} of {name}"
-                    yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
+                    for size in (shape[axis] + 1, *([1] if shape[axis] != 1 else [])):
+                        shape[axis] = size
+                        label = f"size {size} for axis {axis} of {name}"
+                        yield Layout(label, base.ranks, base.sizes, {**base.shapes, name: tuple(shape)})
 
     def _broadcasting(self, base: Layout, names: Sequence[str]) -> Layout:
         shapes = dict(base.shapes)
