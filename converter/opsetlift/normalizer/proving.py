@@ -1,7 +1,7 @@
 """The proof of a normalisation: the model before and after, part by part where that can be done, and whole.
 
-A model of some size differs in few distinct places, which are executed by themselves; a few runs of the whole model
-then show that it is what it declares to be. Smaller ones, and those that round, are executed whole on many inputs.
+The models differ in few distinct places, which are executed by themselves; a few runs of the whole model then show that
+it is what it declares to be. Where a pass rounds, or a place cannot be told by itself, the whole runs on many inputs.
 
 Nodes that cannot be executed, or that draw random numbers, are cut out of both models alike where the rest can still be
 compared: what they read has to be the same on both sides, and what they give is drawn like an input.
@@ -44,9 +44,6 @@ from opsetlift.proof import (
     try_overridden,
     try_sides,
 )
-
-_FEW_NODES = 64
-"""Models of no more nodes are executed whole at once: that takes no longer."""
 
 _HEAVY = 1 << 28
 """Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
@@ -109,7 +106,7 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
 
 def _proven_parts(original: ModelProto, result: ModelProto, seed: int, base_dir: str) -> ProofByParts | None:
     """The proof of each part in which two models differ; None where it takes the whole to tell."""
-    if len(original.graph.node) <= _FEW_NODES or has_opaque_nodes(original) or has_opaque_nodes(result):
+    if has_opaque_nodes(original) or has_opaque_nodes(result):
         return None
     runs = 0
 
