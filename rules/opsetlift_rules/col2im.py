@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
-from opsetlift.rulebook.site import Operators, Site, static_shape
+from opsetlift.rulebook.site import Operators, Site, list_length
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
@@ -29,7 +29,7 @@ def sum_overlapping_blocks(site: Site) -> None:
     compute_dtype = COMPUTED_IN.get(dtype, dtype)
     if compute_dtype not in _SUMMED:
         site.refuse(Why.NO_EQUIVALENT, f"Col2Im adds the elements of overlapping blocks, and no operator adds {dtype}")
-    (rank,) = static_shape(site, 1, because="the number of spatial axes must be known")
+    rank = list_length(site, 1, because="the number of spatial axes must be known")
     image, block = ([_element(site, op, position, axis) for axis in range(rank)] for position in (1, 2))
     counts = [_count(site, op, axis, image[axis], block[axis]) for axis in range(rank)]
     value = op.Cast(site.input(0), to=compute_dtype) if compute_dtype != dtype else site.input(0)
@@ -69,7 +69,7 @@ def _geometry(site: Site, axis: int, rank: int) -> tuple[int, int, int, int]:
 
 def _count(site: Site, op: Operators, axis: int, image: Size, block: Size) -> Size:
     """The number of blocks along an axis."""
-    (rank,) = static_shape(site, 1)
+    rank = list_length(site, 1)
     stride, dilation, before, after = _geometry(site, axis, rank)
     if isinstance(image, int) and isinstance(block, int):
         return (image + before + after - dilation * (block - 1) - 1) // stride + 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step
-from opsetlift.rulebook.site import Operators, Site, static_shape, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, list_length, widen_to_kernel
 from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -33,7 +33,7 @@ def replace_with_tile(site: Site) -> None:
 def _repeated_at_run_time(site: Site, op: Operators) -> str:
     value, wanted = site.inputs
     rank = site.rank(value, because=_RANKS_DECIDE)
-    (length,) = static_shape(site, wanted, because=_RANKS_DECIDE)
+    length = list_length(site, wanted, because=_RANKS_DECIDE)
     if rank < length:
         value = op.Unsqueeze(value, site.constant(range(length - rank), "int64"))
     if length < rank:

@@ -19,8 +19,8 @@ from opsetlift.rulebook.site import (
     Operators,
     Site,
     known_shape,
+    list_length,
     pop_attribute,
-    static_shape,
     widen_if_lost,
     widen_to_kernel,
 )
@@ -152,7 +152,7 @@ def expand_axes(site: Site) -> None:
 
 def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
     axes = site.input(3) if site.dtype(3) == "int64" else op.Cast(site.input(3), to="int64")
-    (count,) = static_shape(site, 3, because="the axes are computed at run time")
+    count = list_length(site, 3, because="the axes are computed at run time")
     named = NamedAxes(site, op, axes, rank)
     bounds = [site.constant([bound], "int64", "bound") for bound in (0, count, 2 * count)]
     halves = [op.Slice(site.input(1), first, last) for first, last in pairwise(bounds)]

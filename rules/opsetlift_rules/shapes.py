@@ -21,6 +21,7 @@ from opsetlift.rulebook.site import (
     Site,
     has_attribute,
     known_shape,
+    list_length,
     pop_attribute,
     static_shape,
     widen_to_kernel,
@@ -197,7 +198,7 @@ def move_squeeze_axes_to_an_attribute(site: Site) -> None:
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
-    (count,) = static_shape(site, 1, because=because)
+    count = list_length(site, 1, because=because)
     rank = site.rank(0, because=because)
     op = site.op_at(opsets.ALLOWZERO)
     named = NamedAxes(site, op, site.input(1), rank).are_named()
@@ -285,7 +286,7 @@ def move_unsqueeze_axes_to_an_attribute(site: Site) -> None:
     if move_constant_axes_to_an_attribute(site):
         return
     because = "the axes are computed at run time"
-    (count,) = static_shape(site, 1, because=because)
+    count = list_length(site, 1, because=because)
     rank = site.rank(0, because=because) + count
     op = site.op_at(opsets.ALLOWZERO)
     one = site.constant([1], "int64", "one")

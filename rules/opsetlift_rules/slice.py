@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site, pop_attribute, static_shape
+from opsetlift.rulebook.site import Operators, Site, list_length, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import NamedAxes, counted_from_front, gather_within
@@ -155,7 +155,7 @@ def _gather_in_a_row(site: Site, axes: Sequence[int] | None) -> None:
     because = "the slice is computed at run time, dimension by dimension"
     rank = site.rank(0, because=because)
     if axes is None:
-        (length,) = static_shape(site, 1, because=because)
+        length = list_length(site, 1, because=because)
         axes = range(length)
     axes = counted_from_front(site, axes, rank)
     op = site.op_at(opsets.AXES_AS_INPUTS)
@@ -226,7 +226,7 @@ def _by_dimension(
     steps = op.Cast(site.input(4), to="double") if site.input(4) else None
     ones = site.constant(numpy.ones(rank), hint="ones")
     if not site.input(3):
-        (length,) = static_shape(site, 1, because=because)
+        length = list_length(site, 1, because=because)
         rest = rank - length
         if rest:
             tail = site.constant([length], "int64", "bound")

@@ -2,8 +2,9 @@
 
 import pytest
 
+from opsetlift import ConversionRefused, convert_version
 from opsetlift.support.refusal import Why
-from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 def test_the_shape_becomes_an_input_at_5():
@@ -268,3 +269,20 @@ def test_axes_that_are_a_parameter_of_a_function_become_an_attribute_at_each_cal
         exact=True,
     )
     assert [[node.op_type for node in function.node] for function in converted.functions] == [["Squeeze"], ["Squeeze"]]
+
+
+@pytest.mark.parametrize(
+    ("node", "source", "target"),
+    [
+        ("Unsqueeze (x, k)", 13, 11),
+        ("Squeeze (x, k)", 13, 11),
+        ("Slice (x, k, k)", 13, 9),
+        ("Pad (x, q, , k)", 18, 10),
+        ("Col2Im (x, k, k)", 18, 17),
+        ("Expand (x, k)", 8, 7),
+    ],
+)
+def test_a_computed_number_is_no_list(node, source, target):
+    text = f'<ir_version: 8, opset_import: ["": {source}]> g (float[2,3,4] x, int64 k, int64[2] q) => (float[A] y)'
+    with pytest.raises(ConversionRefused, match="'k' must be a list, but it is of rank 0"):
+        convert_version(model(f"{text} {{ y = {node} }}"), target)

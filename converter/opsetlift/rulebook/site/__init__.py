@@ -7,7 +7,14 @@ methods that the walk implements; the functions are built from them.
 
 from opsetlift.model.arrays import Array
 from opsetlift.rulebook.site.operators import Dims, Operators
-from opsetlift.rulebook.site.reading import dtype_attribute, has_attribute, known_shape, pop_attribute, static_shape
+from opsetlift.rulebook.site.reading import (
+    dtype_attribute,
+    has_attribute,
+    known_shape,
+    list_length,
+    pop_attribute,
+    static_shape,
+)
 from opsetlift.rulebook.site.site import Site
 from opsetlift.rulebook.site.widening import widen, widen_if_lost, widen_to_kernel, wider_type_if_lost
 
@@ -19,6 +26,7 @@ __all__ = [
     "dtype_attribute",
     "has_attribute",
     "known_shape",
+    "list_length",
     "pop_attribute",
     "static_shape",
     "widen",

@@ -71,3 +71,21 @@ def static_shape(site: Site, value: str | int, *, because: str = "") -> list[int
         shown = ", ".join("?" if dim is None else str(dim) for dim in shape)
         site.refuse(Why.SHAPE_UNKNOWN, f"the shape of {name!r} is only known as [{shown}], and {reason}")
     return dims
+
+
+def list_length(site: Site, value: str | int, *, because: str = "") -> int:
+    """The number of elements of a list: a tensor of rank 1.
+
+    Args:
+        site: The node.
+        value: A name, or the position of an input.
+        because: What the length is needed for, for the refusal.
+
+    Raises:
+        SiteRefused: The length or the rank is not known, or it is no list.
+    """
+    shape = static_shape(site, value, because=because)
+    if len(shape) != 1:
+        name = value if isinstance(value, str) else site.input(value)
+        site.refuse(Why.INVALID_MODEL, f"{name!r} must be a list, but it is of rank {len(shape)}")
+    return shape[0]
