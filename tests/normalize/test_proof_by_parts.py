@@ -12,7 +12,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from opsetlift.normalizer import Pass, PassNotEquivalent
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.pipeline.normalize import normalize
-from opsetlift.proof import Outcome, Proof, Region, Regions, regions_of
+from opsetlift.proof import Outcome, Proof, Region, regions_of
+from opsetlift.proof.regions import Regions
 from tests.normalize.rewriting import text_model
 
 

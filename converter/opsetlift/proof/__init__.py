@@ -27,7 +27,7 @@ from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputG
 from opsetlift.proof.model_numbers import numbers_of, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
-from opsetlift.proof.regions import Region, Regions, regions_of
+from opsetlift.proof.regions import Region, regions_of
 from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.side_by_side import (
@@ -69,7 +69,6 @@ __all__ = [
     "Proof",
     "ProofByParts",
     "Region",
-    "Regions",
     "Repair",
     "Request",
     "ScopePair",
