@@ -181,6 +181,19 @@ class TestWhatIsWrong:
         assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
         assert proven(models[0], models[0]).outcome is Outcome.EQUAL
 
+    def test_a_row_of_a_table_that_changed_is_found(self) -> None:
+        rows = numpy.random.default_rng(0).standard_normal((5000, 4)).astype(numpy.float32)
+        models = []
+        for change in (0.0, 1.0):
+            graph = "g (int64[N] x) => (float[N, 4] y) { a = Gather(rows, x) b = Tanh(a) y = Neg(b) }"
+            one = text_model(graph)
+            other = rows.copy()
+            other[3777, 2] += change
+            one.graph.initializer.append(numpy_helper.from_array(other, "rows"))
+            models.append(one)
+        assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
+        assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+
 
 class TestWhatIsRandom:
     def test_is_compared_whole(self) -> None:

@@ -39,6 +39,7 @@ from opsetlift.proof import (
     model_inputs,
     note_constant_outputs,
     numbers_of,
+    places_of_differences,
     regions_of,
     texts_of,
     try_overridden,
@@ -151,6 +152,8 @@ class _Comparison:
         def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
             numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
+            if self.extent is _THOROUGH:
+                numbers += places_of_differences(self.original, self.result)[:MOST_NUMBERS]
             words = texts_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}
             generators.append(_FewOfEachShape(self.extent, inputs, [seed], **options))

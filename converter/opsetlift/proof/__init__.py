@@ -24,7 +24,7 @@ from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, texts_of
+from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.regions import Region, regions_of
@@ -90,6 +90,7 @@ __all__ = [
     "note_constant_outputs",
     "numbers_of",
     "paired_scopes",
+    "places_of_differences",
     "prove_conversion",
     "prove_dtypes",
     "prove_models",
