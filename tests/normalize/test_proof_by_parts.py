@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from opsetlift.normalizer import Pass, PassNotEquivalent
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.pipeline.normalize import normalize
-from opsetlift.proof import Outcome, Proof, Region, regions_of
+from opsetlift.proof import Outcome, Proof, Region, Verdict, regions_of
 from opsetlift.proof.regions import Regions
 from tests.normalize.rewriting import text_model
 
@@ -31,13 +31,13 @@ def proven(before: ModelProto, after: ModelProto) -> Proof:
     return prove_passes(before, after, ulps=0, seed=0, base_dir="")
 
 
-def cut(before: ModelProto, after: ModelProto, verdicts: Sequence[bool] = ()) -> tuple[Regions | None, list[Region]]:
+def cut(before: ModelProto, after: ModelProto, verdicts: Sequence[Verdict] = ()) -> tuple[Regions | None, list[Region]]:
     """The regions of two models, and those that were asked for: with these verdicts, and then equal."""
     asked: list[Region] = []
 
-    def prove(region: Region) -> bool:
+    def prove(region: Region) -> Verdict:
         asked.append(region)
-        return [*verdicts, *[True] * len(asked)][len(asked) - 1]
+        return [*verdicts, *[Verdict.EQUAL] * len(asked)][len(asked) - 1]
 
     return regions_of(before, after, "", prove), asked
 
@@ -92,15 +92,23 @@ class TestRewrites:
         assert (proof.parts.rewrites, proof.parts.distinct) == (20, 1)
         assert "20 rewrites (1 distinct) agree on " in proof.summary()
 
-    def test_are_widened_where_they_need_what_is_computed_before(self) -> None:
-        before = chain("a@ = Abs(IN)", "r@ = Relu(a@)", "n@ = Neg(r@)", "OUT = Neg(n@)")
-        after = chain("a@ = Abs(IN)", "r@ = Identity(a@)", "n@ = Neg(r@)", "OUT = Neg(n@)")
+    def test_are_widened_where_sizes_decide(self) -> None:
+        steps = "s@ = Shape(IN)", "t@ = Tanh(IN)", "r@ = Reshape(t@, s@)", "OUT = Sin(r@)"
+        before, after = chain(*steps), chain(*steps[:2], "r@ = Identity(t@)", steps[3])
         proof = proven(before, after)
         assert proof.outcome is Outcome.EQUAL
         assert proof.parts is not None
-        assert proof.parts.distinct == 1
-        _, asked = cut(before, after, [False])
-        assert [node.op_type for node in asked[1].original.graph.node] == ["Abs", "Relu"]
+        found, asked = cut(before, after, [Verdict.OPEN])
+        assert found is not None
+        assert [len(one.original.graph.node) for one in asked[:2]] == [2, 3]
+
+    def test_are_left_to_the_whole_where_values_differ(self) -> None:
+        steps = "a@ = Abs(IN)", "r@ = Relu(a@)", "n@ = Sin(r@)", "OUT = Tanh(n@)"
+        before, after = chain(*steps), chain(steps[0], "r@ = Identity(a@)", *steps[2:])
+        proof = proven(before, after)
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is None
+        assert cut(before, after, [Verdict.DIFFERENT])[0] is None
 
     def test_may_ask_a_node_for_another_of_its_outputs(self) -> None:
         steps = "a@, i@ = MaxPool<kernel_shape = [1]>(IN)", "b@ = Abs(a@)", "OUT = Relu(b@)"

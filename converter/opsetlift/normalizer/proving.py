@@ -34,6 +34,7 @@ from opsetlift.proof import (
     Region,
     Sides,
     Trial,
+    Verdict,
     dims_of,
     interface_differences,
     model_inputs,
@@ -111,15 +112,18 @@ def _proven_parts(original: ModelProto, result: ModelProto, seed: int, base_dir:
         return None
     runs = 0
 
-    def is_equal(region: Region) -> bool:
+    def verdict(region: Region) -> Verdict:
         nonlocal runs
         if _is_heavy(region.original):
-            return False
+            return Verdict.OPEN
         trial, _ = _Comparison(region.original, region.result, region.outputs, base_dir).run(0, seed)
         runs += trial.cases
-        return bool(trial.cases) and not (trial.counterexample or trial.diversity.missing)
+        if trial.values_differ:
+            return Verdict.DIFFERENT
+        is_proven = trial.cases and not (trial.counterexample or trial.diversity.missing)
+        return Verdict.EQUAL if is_proven else Verdict.OPEN
 
-    found = regions_of(original, result, base_dir, is_equal)
+    found = regions_of(original, result, base_dir, verdict)
     if found is None:
         return None
     return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs)

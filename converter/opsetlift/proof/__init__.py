@@ -27,7 +27,7 @@ from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputG
 from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
-from opsetlift.proof.regions import Region, regions_of
+from opsetlift.proof.regions import Region, Verdict, regions_of
 from opsetlift.proof.scopes import Aligned, ScopePair, paired_scopes
 from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.side_by_side import (
@@ -78,6 +78,7 @@ __all__ = [
     "Tolerance",
     "Trial",
     "UnusableData",
+    "Verdict",
     "VerdictCache",
     "WholeModelResult",
     "ask_onnxruntime",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TypeProto, ValueInfoProto
@@ -57,19 +58,29 @@ class _CannotTell(Exception):
     """The models can be compared as a whole only."""
 
 
+class Verdict(Enum):
+    """What is known of a region."""
+
+    EQUAL = 1
+    OPEN = 2
+    """Nothing, or that shapes differ where sizes are not those that the model computes: a wider region may tell."""
+    DIFFERENT = 3
+    """Values differ: that they do not in a wider region, of which few inputs reach them, would prove nothing."""
+
+
 def regions_of(
-    original: ModelProto, result: ModelProto, base_dir: str, prove: Callable[[Region], bool]
+    original: ModelProto, result: ModelProto, base_dir: str, prove: Callable[[Region], Verdict]
 ) -> Regions | None:
     """Prove all regions in which the result differs from the original.
 
-    A region that is not equal for any numbers may be so for those that the model computes: it is widened by what
+    A region that is not equal for any sizes may be so for those that the model computes: it is widened by what
     computes its inputs, until it is too large.
 
     Args:
         original: The model before.
         result: The model after, of the same inputs and outputs. No node of either draws random numbers.
         base_dir: The folder of the external data of both.
-        prove: Tells whether a region is equal.
+        prove: Executes a region.
 
     Returns:
         The regions; None where one of them was not proven, so that only the whole can be compared.
@@ -80,16 +91,19 @@ def regions_of(
     try:
         shared = SharedValues(*sides, _folded(*sides))
         cutter = _Cutter(*sides, shared)
-        verdicts: dict[Key, bool] = {}
+        verdicts: dict[Key, Verdict] = {}
         for names in shared.obligations:
             for key, region in cutter.regions(names):
                 if key not in verdicts:
                     verdicts[key] = prove(region)
-                if verdicts[key]:
+                if verdicts[key] is Verdict.DIFFERENT:
+                    return None
+                if verdicts[key] is Verdict.EQUAL:
                     break
     except (_CannotTell, EvaluationError, ModelFileError):
         return None
-    return Regions(shared.same, sum(verdicts.values()), len(shared.obligations))
+    distinct = sum(one is Verdict.EQUAL for one in verdicts.values())
+    return Regions(shared.same, distinct, len(shared.obligations))
 
 
 def _folded(original: ClassedModel, result: ClassedModel) -> dict[str, Class]:

@@ -60,6 +60,8 @@ class Trial:
     """The inputs on which the sides differed most and still agreed; empty where they never differed."""
     counterexample: str = ""
     """The first input on which the sides differ, and how."""
+    values_differ: bool = False
+    """Whether results of the same shape differ there: not their shapes, and the result does not reject the input."""
     different_case: Case | None = None
     """That input, where the outputs of both sides differ."""
     as_expected: bool | None = None
@@ -228,6 +230,7 @@ class _Runner:
                     raise _DecidedByRounding
                 trial.counterexample = f"{case.label}: output {name!r} {verdict.sentence}{_shown_inputs(case)}"
                 trial.different_case = case
+                trial.values_differ = _shape(expected[name]) == _shape(actual[other])
                 raise Enough
         self._compare_declarations(case)
         self._compare_with_expected(case, expected, actual)
