@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Dims, Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.bodies import subgraph_input_types
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
@@ -213,6 +214,10 @@ def _lengths(site: Site, axis: int) -> list[int] | str:
 
 def repeat_body_for_each_element(site: Site) -> None:
     """Replace SequenceMap-17 with its body for each known element, else with its function body, a Loop."""
+    taken_by_body = len(subgraph_input_types(site, "body"))
+    if taken_by_body != len(site.inputs) or not all(site.inputs):
+        given = sum(map(bool, site.inputs))
+        site.refuse(Why.INVALID_MODEL, f"the body has {taken_by_body} inputs, and the node gives {given}")
     parts = [site.parts(position) for position in range(len(site.inputs))]
     first = parts[0]
     if first is None:

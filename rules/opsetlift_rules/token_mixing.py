@@ -13,6 +13,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, rounding
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.heads import sizes, with_heads, without_heads
@@ -79,12 +80,18 @@ def _interleaved(site: Site, op: Operators, real: str, imaginary: str, end: str)
     return str(op.Reshape(pairs, op.Concat(sizes(site, op, real, 0, 3), end, axis=0), allowzero=1))
 
 
+_MOST_HEADS = 1 << 16
+"""No model has more; each takes a place in a list."""
+
+
 def replace_with_a_scan_over_tokens(site: Site) -> None:
     """Replace LinearAttention-27 with a Scan over the tokens; chunk_size is only a hint for other algorithms."""
     if compute_narrow_floats_in_float(site):
         return
     op, dtype = site.op_at(opsets.ALLOWZERO), site.dtype(0)
     heads, shared = site.attribute("q_num_heads"), site.attribute("kv_num_heads")
+    if not 0 < shared <= heads <= _MOST_HEADS or heads % shared:
+        site.refuse(Why.INVALID_MODEL, f"{heads} heads of queries cannot share {shared} of keys")
     query = with_heads(site, op, site.input(0), heads)
     key, value = (with_heads(site, op, site.input(position), shared) for position in (1, 2))
     rates = _rates(site, op, shared)

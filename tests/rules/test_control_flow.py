@@ -2,8 +2,9 @@
 
 import pytest
 
+from opsetlift import ConversionRefused, convert_version
 from opsetlift.support.refusal import Why
-from testing.conversion import check_converts, check_refusal, check_rewrite
+from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
 
 @pytest.mark.slow
@@ -150,3 +151,13 @@ def test_a_body_with_a_state_that_the_loop_lacks_is_the_models_fault_below_13():
         Why.INVALID_MODEL,
         "the body has 3 inputs; without states it must have 2",
     )
+
+
+def test_a_node_with_more_results_than_its_body_gives_is_refused():
+    text = """<ir_version: 8, opset_import: ["": 16]> g (int64 n, bfloat16[2] x) => (bfloat16[2] y, bfloat16[2] z) {
+        y, z = Loop (n, , x) <body = b (int64 i, bool c, bfloat16[2] a) => (bool d, bfloat16[2] e) {
+            d = Identity (c) e = Identity (a)
+        }>
+    }"""
+    with pytest.raises(ConversionRefused, match="body gives 1 results, and the node 2"):
+        convert_version(model(text), 13)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opsetlift import convert
+from opsetlift import ConversionRefused, convert, convert_version
 from opsetlift.support.refusal import Why
 from testing.conversion import check_converts, check_refusal, check_rewrite, model
 
@@ -256,3 +256,11 @@ def test_an_element_at_a_computed_position_is_chosen_by_an_if_below_11():
             y = Identity (t_If)
         }""",
     )
+
+
+def test_a_body_of_sequence_map_that_takes_more_than_it_is_given_is_refused():
+    text = """<ir_version: 8, opset_import: ["": 17]> g (seq(float[2]) x) => (seq(float[2]) y) {
+        y = SequenceMap (x) <body = b (float[2] a, float[2] c) => (float[2] d) { d = Add (a, c) }>
+    }"""
+    with pytest.raises(ConversionRefused, match="the body has 2 inputs, and the node gives 1"):
+        convert_version(model(text), 16)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from testing.conversion import check_converts
+from opsetlift import ConversionRefused, convert_version
+from testing.conversion import check_converts, model
 
 ROTARY = {
     "heads before the length": (
@@ -78,3 +79,10 @@ def test_causal_convolutions_are_written_out_below_27(activation, to):
         "(x, w, b, s) }",
         to,
     )
+
+
+def test_heads_that_cannot_be_shared_are_refused():
+    text = """<ir_version: 13, opset_import: ["": 27]> g (float[1, 2, 4] q, float[1, 2, 4] k, float[1, 2, 4] v)
+        => (float[A, B, C] y) { y = LinearAttention <q_num_heads = 2000000000, kv_num_heads = 3> (q, k, v) }"""
+    with pytest.raises(ConversionRefused, match="2000000000 heads of queries cannot share 3 of keys"):
+        convert_version(model(text), 26)

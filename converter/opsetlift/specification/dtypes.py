@@ -46,9 +46,10 @@ DIGITS = {"bfloat16": 8, "float16": 11, "float": 24, "double": 53}
 @lru_cache(maxsize=1024)
 def dtype_name(element_type: int) -> str:
     """How the schemas spell an element type: TensorProto.FLOAT -> "float". Raises ValueError for an unknown number."""
-    if element_type == TensorProto.UNDEFINED:
-        raise ValueError("the element type is undefined")
-    spelling: str = _SCHEMA_SPELLING[TensorProto.DataType.Name(element_type)]
+    try:
+        spelling: str = _SCHEMA_SPELLING[TensorProto.DataType.Name(element_type)]
+    except (KeyError, TypeError) as error:  # undefined, or no number at all
+        raise ValueError(f"{element_type!r} is no element type") from error
     return spelling
 
 

@@ -49,6 +49,10 @@ def cast_values_around_the_body(site: Site) -> None:
         return
     bodies = [attribute.name for attribute in site.node.attribute if attribute.HasField("g")]
     is_loop = site.node.op_type == "Loop"
+    for attribute in site.node.attribute:
+        if attribute.HasField("g") and len(attribute.g.output) - is_loop != len(given):
+            count = len(attribute.g.output) - is_loop
+            site.refuse(Why.INVALID_MODEL, f"{attribute.name} gives {count} results, and the node {len(given)}")
     # The body of a Loop gives the condition, too, which the node does not.
     graphs = {name: _with_casts(site, name, taken, [None, *given] if is_loop else given) for name in bodies}
     op = site.op
