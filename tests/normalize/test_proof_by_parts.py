@@ -128,6 +128,19 @@ class TestRewrites:
         assert cut(before, after)[0] is None
 
 
+def check_that_a_change_is_found(model: ModelProto, name: str, shape: tuple[int, int], place: tuple[int, int]) -> None:
+    """A model with an initializer differs from the same with one element changed, and not from itself."""
+    values = numpy.random.default_rng(0).standard_normal(shape).astype(numpy.float32)
+    models = []
+    for change in (0.0, 1.0):
+        values[place] += change
+        models.append(ModelProto())
+        models[-1].CopyFrom(model)
+        models[-1].graph.initializer.append(numpy_helper.from_array(values, name))
+    assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
+    assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+
+
 def long(first: str, second: str, name: str) -> str:
     nodes = [f"{name}0 = {first}(x)"]
     nodes += [f"{name}{at} = {(first, second)[at % 2]}({name}{at - 1})" for at in range(1, 99)]
@@ -177,30 +190,24 @@ class TestWhatIsWrong:
         with pytest.raises(PassNotEquivalent, match="pass wrong"):
             normalize(model, [Pass("wrong", rewrite, "Makes an error.")])
 
-    def test_weights_that_changed_are_found(self) -> None:
-        rows = numpy.random.default_rng(0).standard_normal((4, 4)).astype(numpy.float32)
-        models = []
-        for change in (0.0, 1.0):
-            one = chain("m@ = MatMul(IN, w)", "n@ = Tanh(m@)", "p@ = Neg(n@)", "OUT = Abs(p@)", inputs="float[N, 4] x")
-            other = rows.copy()
-            other[3, 3] += change
-            one.graph.initializer.append(numpy_helper.from_array(other, "w"))
-            models.append(one)
-        assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
-        assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+    def test_a_weight_that_changed_is_found(self) -> None:
+        model = chain("m@ = MatMul(IN, w)", "n@ = Tanh(m@)", "p@ = Neg(n@)", "OUT = Abs(p@)", inputs="float[N, 4] x")
+        check_that_a_change_is_found(model, "w", (4, 4), (3, 3))
 
     def test_a_row_of_a_table_that_changed_is_found(self) -> None:
-        rows = numpy.random.default_rng(0).standard_normal((5000, 4)).astype(numpy.float32)
-        models = []
-        for change in (0.0, 1.0):
-            graph = "g (int64[N] x) => (float[N, 4] y) { a = Gather(rows, x) b = Tanh(a) y = Neg(b) }"
-            one = text_model(graph)
-            other = rows.copy()
-            other[3777, 2] += change
-            one.graph.initializer.append(numpy_helper.from_array(other, "rows"))
-            models.append(one)
-        assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
+        model = text_model("g (int64[N] x) => (float[N, 4] y) { a = Gather(rows, x) b = Tanh(a) y = Neg(b) }")
+        check_that_a_change_is_found(model, "rows", (5000, 4), (3777, 2))
+
+    def test_a_function_that_another_one_calls_is_found(self) -> None:
+        graph = "g (float[N] x) => (float[N] y) { a = local.outer(x) y = Neg(a) }"
+        outer = '<domain: "local", opset_import: ["": 17, "local": 1]> outer (x) => (y) { y = local.inner(x) }'
+        inner = '<domain: "local", opset_import: ["": 17]> inner (x) => (y) { y = WHAT(x) }'
+        models = [
+            text_model(graph, functions=f"{outer} {inner.replace('WHAT', operator)}") for operator in ("Abs", "Relu")
+        ]
         assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+        assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
+        assert cut(models[0], models[1])[0] is None
 
 
 class TestWhatIsRandom:

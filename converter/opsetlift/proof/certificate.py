@@ -277,11 +277,12 @@ class ProofByParts:
 
     def summary(self) -> str:
         """A clause for people."""
-        same = f"{self.same} of {_number(self.nodes, 'node')} are as before"
+        same = f"{self.same} of {self.nodes:,} nodes are as before"
         if not self.rewrites:
             return same
         distinct = f" ({self.distinct} distinct)" if self.distinct < self.rewrites else ""
-        return f"{same}, {_number(self.rewrites, 'rewrite')}{distinct} agree on {_number(self.runs, 'input')}"
+        agree = "agrees" if self.rewrites == 1 else "agree"
+        return f"{same}, {_number(self.rewrites, 'rewrite')}{distinct} {agree} on {_number(self.runs, 'input')}"
 
 
 @dataclass(frozen=True)

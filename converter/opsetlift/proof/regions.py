@@ -18,6 +18,7 @@ from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TypeProto
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import MADE_UP, ModelFacts, merged
 from opsetlift.model.files import ModelFileError
+from opsetlift.model.scopes import function_key, overrides_operator
 from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.signature import Key, Numbering, node_key, types_key
 from opsetlift.proof.trial import ELEMENTS, ITERATIONS
@@ -88,6 +89,8 @@ def regions_of(
     sides = ClassedModel(original, base_dir), ClassedModel(result, base_dir)
     if sides[0].opsets != sides[1].opsets or sides[0].index.inputs != sides[1].index.inputs:
         return None
+    if not _mean_the_same_functions(original, result):
+        return None
     try:
         shared = SharedValues(*sides, _folded(*sides))
         cutter = _Cutter(*sides, shared)
@@ -104,6 +107,16 @@ def regions_of(
         return None
     distinct = sum(one is Verdict.EQUAL for one in verdicts.values())
     return Regions(shared.same, distinct, len(shared.obligations))
+
+
+def _mean_the_same_functions(original: ModelProto, result: ModelProto) -> bool:
+    """Whether equal calls call the same, those in bodies and in other functions included."""
+    before, after = (
+        {function_key(one): one.SerializeToString(deterministic=True) for one in model.functions}
+        for model in (original, result)
+    )
+    dropped = [one for one in original.functions if function_key(one) not in after]
+    return after.items() <= before.items() and not any(map(overrides_operator, dropped))
 
 
 def _folded(original: ClassedModel, result: ClassedModel) -> dict[str, Class]:

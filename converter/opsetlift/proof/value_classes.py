@@ -65,9 +65,7 @@ class ClassedModel:
         for name, tensor in self.index.initializers.items():
             self.classes[name] = constant_class(self._content(tensor))
         self.classes.update((name, input_class(name)) for name in self.index.inputs)
-        self._functions = {
-            function_key(one): digest(one.SerializeToString(deterministic=True)) for one in model.functions
-        }
+        self._functions = {function_key(one) for one in model.functions}
         self._heads: dict[Class, Class] = {}
 
     def _content(self, tensor: TensorProto | SparseTensorProto) -> Array:
@@ -127,13 +125,13 @@ class ClassedModel:
         spelt = (operator, *sorted(given.items()))
         if spelt not in self._heads:
             domain, name, overload = canonical_domain(operator[0]), *operator[1:]
-            called = self._functions.get((domain, name, overload))
-            found = definition(domain, name, self.opsets.get(domain, 0)) if called is None else None
+            is_call = (domain, name, overload) in self._functions
+            found = None if is_call else definition(domain, name, self.opsets.get(domain, 0))
             for default in found.schema.attributes.values() if found is not None else ():
                 if default.default_value.name:
                     given.setdefault(default.name, default.default_value.SerializeToString(deterministic=True))
             shown = ((attribute, digest(content)) for attribute, content in sorted(given.items()))
-            self._heads[spelt] = domain, name, overload, called, *shown
+            self._heads[spelt] = domain, name, overload, *shown
         return self._heads[spelt]
 
 
