@@ -360,3 +360,64 @@ def test_nodes_that_rules_write_are_told_by_those_that_they_stand_for(monkeypatc
     assert max(sizes) < len(model.graph.node)
     assert len(answer.blockers) == 3
     assert (list(map(str, answer.blockers)), answer.ir_version) == outcome(model, target=find_target("tensorrt==5.1"))
+
+
+def weighted_blocks(count: int = 60) -> ModelProto:
+    """Equal blocks, each with a scale, its Identity and a bias of its own; one bias in ten has a number below 0."""
+    lines, weights = [], []
+    for number in range(count):
+        before = f"b{number - 1}" if number else "x"
+        lines.append(
+            f"i{number} = Identity (w{number})  p{number} = Mul ({before}, i{number})"
+            f"  b{number} = PRelu (p{number}, h{number})"
+        )
+        bias = numpy.linspace(1, 2, 32, dtype=numpy.float32) + number
+        if number % 10 == 3:
+            bias[-1] = -1
+        weights += [numpy_helper.from_array(bias, f"h{number}"), numpy_helper.from_array(abs(bias), f"w{number}")]
+    text = f"""<ir_version: 7, opset_import: ["": 11]>
+        g (float[batch, 32] x) => (float[batch, 32] b{count - 1}) {{ {" ".join(lines)} }}"""
+    found = onnx.parser.parse_model(text)
+    found.graph.initializer.extend(weights)
+    return found
+
+
+def test_blocks_are_alike_whatever_their_weights_unless_a_runtime_looks_at_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
+    sizes = []
+
+    def counted(source: ModelProto, *arguments: Any, **named: Any) -> Any:
+        sizes.append(len(source.graph.node))
+        return walked_copy(source, *arguments, **named)
+
+    monkeypatch.setattr(dry_run, "walked_copy", counted)
+    blocks = weighted_blocks()
+    reach(blocks, targets=["tensorrt==8.0"])
+    assert max(sizes) < len(blocks.graph.node) / 5
+    form = Form("PRelu", "does not run PRelu of negative slopes", "test", negative=frozenset({"slope"}))
+    target = replace(find_target("onnxruntime==1.4"), forms=(form,))
+    (answer,) = reach(blocks, targets=[target], opsets=False).targets
+    assert [refusal.node for refusal in answer.blockers] == [f"b{number}" for number in range(3, 60, 10)]
+    assert list(map(str, answer.blockers)) == outcome(blocks, target=target)[0]
+
+
+def test_what_is_computed_from_weights_tells_blocks_apart_where_a_runtime_looks_at_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The smallest weight is one number, folded from many."""
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
+    lines = [
+        f"m{number} = ReduceMin <keepdims = 0> (w{number})  y{number} = PRelu (x, m{number})" for number in range(30)
+    ]
+    outputs = ", ".join(f"float[4] y{number}" for number in range(30))
+    text = f"""<ir_version: 7, opset_import: ["": 11]> g (float[4] x) => ({outputs}) {{ {" ".join(lines)} }}"""
+    model = onnx.parser.parse_model(text)
+    for number in range(30):
+        weight = numpy.full(40, -1 if number % 10 == 3 else 1, numpy.float32)
+        model.graph.initializer.append(numpy_helper.from_array(weight, f"w{number}"))
+    form = Form("PRelu", "does not run PRelu of negative slopes", "test", negative=frozenset({"slope"}))
+    target = replace(find_target("onnxruntime==1.4"), forms=(form,))
+    (answer,) = reach(model, targets=[target], opsets=False).targets
+    assert [refusal.node for refusal in answer.blockers] == ["y3", "y13", "y23"]

@@ -122,9 +122,9 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
     is_vector_first = len(site.shape(0) or []) == 1 < len(site.shape(1) or [])
     is_sum = operator == "Add" and site.dtype(0) in FLOATING
     is_reduced = is_sum and (site.shape(0) or [])[-1:] == [1]
-    if operator in ("Add", "Mul") and (site.constant_value(0) is not None or is_vector_first):
+    if operator in ("Add", "Mul") and (site.is_constant(0) or is_vector_first):
         site.replace(op.emit(operator, second, first))
-    elif site.constant_value(0) is not None and operator == "Sub":
+    elif site.is_constant(0) and operator == "Sub":
         site.replace(op.Add(op.Neg(second), first))
     elif not is_reduced and (repeated_constant := _repeated_constant(site)) is not None:
         site.replace(op.emit(operator, first, repeated_constant))
@@ -132,11 +132,11 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         return
     elif (scalar := _as_scalar(site)) is not None:
         site.set_input(1, scalar)
-    elif operator == "Add" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
+    elif operator == "Add" and site.dtype(0) in FLOATING and not site.is_constant(1):
         site.replace(op.Sub(second, op.Neg(first)))
     elif is_sum:
         site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
-    elif operator == "Sub" and site.dtype(0) in FLOATING and site.constant_value(1) is None:
+    elif operator == "Sub" and site.dtype(0) in FLOATING and not site.is_constant(1):
         site.replace(op.Add(first, op.Neg(second)))
     else:
         widen_to_kernel(site)
@@ -144,7 +144,7 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
 
 def _repeated_constant(site: Site) -> str | None:
     """The second input in the shape of the first, where it is constant and smaller, and that shape is no large one."""
-    value, shape = site.constant_value(1), known_shape(site, 0)
+    value, shape = site.content(1), known_shape(site, 0)
     if value is None or shape is None or list(value.shape) == shape or math.prod(shape) > LARGEST_TABLE:
         return None
     if value.ndim > len(shape) or any(
@@ -156,7 +156,7 @@ def _repeated_constant(site: Site) -> str | None:
 
 def _as_scalar(site: Site) -> str | None:
     """The second input without dimensions, where it is one constant number in a vector and the first has dimensions."""
-    value = site.constant_value(1)
+    value = site.content(1)
     if value is None or value.shape != (1,) or not site.shape(0):
         return None
     return site.constant(value.reshape(()), hint="scalar")
@@ -176,7 +176,7 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
                 divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
                 site.replace(site.op.Div(site.input(1 - position), divisor))
                 return
-        if site.constant_value(0) is None and site.constant_value(1) is None:
+        if not site.is_constant(0) and not site.is_constant(1):
             if not copies_repeated_channels(site):
                 # Optimisers that know a factor by the operators before it do not know its negative.
                 site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))

@@ -187,7 +187,7 @@ def normalize_the_negative(site: Site) -> None:
 
     X [N, C, *spatial]; the other inputs are [C].
     """
-    if not all(site.constant_value(position) is not None for position in (1, 3)) or site.dtype(0) not in FLOATING:
+    if not all(site.is_constant(position) for position in (1, 3)) or site.dtype(0) not in FLOATING:
         return
     op, (value, scale, bias, mean, variance) = site.op, site.inputs
     scale, mean = (site.folded(partial(_negative, op, name), "negative") for name in (scale, mean))

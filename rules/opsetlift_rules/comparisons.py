@@ -141,7 +141,7 @@ def _copies_channels(site: Site) -> bool:
 
 def _is_mirrored(site: Site) -> bool:
     """Write a constant second, where the runtime has the kernel but fails on the form; whether that was done."""
-    if site.constant_value(0) is None or not site.computes(site.node.op_type, T=site.dtype(0)):
+    if not site.is_constant(0) or not site.computes(site.node.op_type, T=site.dtype(0)):
         return False
     mirrored = {"Less": "Greater", "Greater": "Less"}.get(site.node.op_type, site.node.op_type)
     site.replace(site.op.emit(mirrored, *reversed(site.inputs)))

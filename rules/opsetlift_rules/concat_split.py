@@ -54,14 +54,14 @@ def concatenate_along_the_last_axis(site: Site, axis: int, place: int, rank: int
     op = site.op
     if axis < 0 or place == rank - 1:
         is_copied = place == rank - 1 and site.dtype(0) in FLOATING
-        copies = [op.Identity(one) if is_copied and site.constant_value(one) is None else one for one in site.inputs]
+        copies = [op.Identity(one) if is_copied and not site.is_constant(one) else one for one in site.inputs]
         site.replace(op.copy(*copies, axis=place))
         return
     perm = list(range(rank))
     perm[place], perm[-1] = perm[-1], perm[place]
     moved = [
         op.Transpose(value, perm=perm)
-        if (known := site.constant_value(value)) is None
+        if (known := site.content(value)) is None
         else site.constant(known.transpose(perm))
         for value in site.inputs
     ]
@@ -111,7 +111,7 @@ def split_with_slice(site: Site) -> None:
     """Split in a type that the runtime supports, or else with one Slice for each part."""
     if widen_to_kernel(site):
         return
-    if site.input(1) and site.constant_value(1) is None:
+    if site.input(1) and not site.is_constant(1):
         _slices_of_computed_lengths(site)
         return
     known = site.constant_value(1) if site.input(1) else None

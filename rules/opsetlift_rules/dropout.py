@@ -133,7 +133,7 @@ def drop_what_random_numbers_choose(site: Site) -> None:
     masked = op.Mul(data if dtype == wide else op.Cast(data, to=wide), op.Cast(mask, to=wide))
     output = op.Mul(masked, scale)
     output = output if dtype == wide else op.Cast(output, to=dtype)
-    if site.constant_value(2) is None:
+    if not site.is_constant(2):
         trains = _scalar(site, 2)
         mask = op.Or(op.Not(trains), mask)
         output = op.Where(trains, output, data)

@@ -131,7 +131,7 @@ def _dequantized(site: Site) -> str:
 def dequantize_constants_of_new_types(site: Site) -> None:
     """Dequantize constants of a type that the older version does not take in a type that holds their values."""
     lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
-    if lost and all(site.constant_value(position) is not None for position in lost):
+    if lost and all(site.is_constant(position) for position in lost):
         dequantized(site, _dequantized(site))
 
 

@@ -45,7 +45,7 @@ def compute_the_condition_or_replace(site: Site) -> None:
     What is broadcast goes first, with the opposite condition, where the other is not.
     """
     has_kernel = site.computes("Where", T=site.dtype(1))
-    if has_kernel and site.constant_value(0) is not None:
+    if has_kernel and site.is_constant(0):
         site.set_input(0, computed_if_constant(site, site.op, site.input(0)))
     elif has_kernel and _is_only_last_broadcast(site):
         condition, first, second = site.inputs

@@ -4,21 +4,22 @@ Facts are read off the original model, which a conversion never edits, and off t
 its name through a conversion, and hence its facts.
 """
 
+from opsetlift.facts.compared import is_compared
 from opsetlift.facts.inference import inferred_types, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
-from opsetlift.facts.scope import LARGEST_COMPARED, ScopeFacts
+from opsetlift.facts.scope import ScopeFacts
 from opsetlift.facts.value_types import MADE_UP, elements_of, is_static, merged
 from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
 __all__ = [
-    "LARGEST_COMPARED",
     "MADE_UP",
     "ModelFacts",
     "ScopeFacts",
     "elements_of",
     "has_late_windows",
     "inferred_types",
+    "is_compared",
     "is_static",
     "merged",
     "objection_to",

@@ -78,6 +78,9 @@ class Environment(Protocol):
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same in every run; None otherwise."""
 
+    def content(self, name: str) -> Array | None:
+        """The same, for what only passes the value on: nothing may be decided by its elements."""
+
     def is_constant(self, name: str) -> bool:
         """Whether `constant` gives a value, without reading that of an initializer."""
 

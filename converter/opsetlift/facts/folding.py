@@ -8,6 +8,7 @@ import numpy
 from onnx import NodeProto
 
 from opsetlift.evaluator import constant_results, may_read_only_shapes, reads_only_shapes
+from opsetlift.facts.compared import has_content_compared
 from opsetlift.facts.environment import Environment
 from opsetlift.facts.value_types import elements_of
 from opsetlift.model.arrays import Array
@@ -31,23 +32,27 @@ def folded(scope: Environment, node: NodeProto, imports: Mapping[str, int]) -> M
     only_shapes = reads_only_shapes(domain, node.op_type, definition.since_version)
     values: list[Array | None] = []
     for name in node.input[:]:
-        value = None if not name else _placeholder(scope, name) if only_shapes else scope.constant(name)
+        value = None if not name else _placeholder(scope, name) if only_shapes else scope.content(name)
         if value is None and name:
             return {}
         values.append(value)
     if called_function_key(node) in scope.model.functions or any(one.ref_attr_name for one in node.attribute):
         return {}
-    if sum(value.size for value in values if value is not None) > _MOST_ELEMENTS:
+    known = [value for value in values if value is not None]
+    if sum(value.size for value in known) > _MOST_ELEMENTS:
         return {}
     # A Constant is not asked for its type: inferring the types of the scope asks for its value on the way.
     if node.input and any(elements_of(scope.type_of(output)) > _MOST_ELEMENTS for output in node.output if output):
         return {}
     results = constant_results(node, values, imports, element_limit=_MOST_ELEMENTS)
-    return {
+    found = {
         output: result
         for output, result in zip(node.output, results or (), strict=False)
         if output and isinstance(result, numpy.ndarray) and result.size <= _MOST_ELEMENTS
     }
+    if any(map(has_content_compared, found.values())) and not all(has_content_compared(one) for one in known):
+        scope.model.note_large_constant()  # which now decides by way of one that is not large
+    return found
 
 
 def _placeholder(scope: Environment, name: str) -> Array | None:

@@ -34,7 +34,7 @@ class ModelTables:
         graph: What is known of its graph.
         functions: What is known of the bodies of its functions, by path.
         inferred: What onnx's whole-model inference gives; None until asked for.
-        large_constants_asked: How often the value of a constant was given that has more than LARGEST_COMPARED elements.
+        large_constants_asked: How often the value of a constant was given by which nodes are not told apart.
         nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
         numbered_origins: Numbers for what computes values, by all that tells them apart.

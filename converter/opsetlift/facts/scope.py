@@ -9,6 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, Tensor
 
 from opsetlift.evaluator import may_read_only_shapes
 from opsetlift.facts.by_nodes import declared_in, has_known_sizes, may_suffice
+from opsetlift.facts.compared import has_content_compared
 from opsetlift.facts.cross_check import CrossCheck
 from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
@@ -30,9 +31,6 @@ from opsetlift.model.scopes import (
 )
 from opsetlift.specification.dtypes import element_type, name_of_numpy_dtype, shape_of_type, type_string
 from opsetlift.specification.history import canonical_domain
-
-LARGEST_COMPARED = 1 << 10
-"""Elements of a constant by whose content nodes are told apart; those that read larger ones are alike without."""
 
 
 @dataclass
@@ -237,12 +235,13 @@ class ScopeFacts:
         Initializers that no caller can override, and what deterministic nodes compute from constants alone (or from
         static shapes alone).
         """
-        value = self._constant(name)
-        if value is not None and value.size > LARGEST_COMPARED:
+        value = self.content(name)
+        if value is not None and not has_content_compared(value):
             self.model.note_large_constant()
         return value
 
-    def _constant(self, name: str) -> Array | None:
+    def content(self, name: str) -> Array | None:
+        """The same, for what only passes the value on: nothing may be decided by its elements."""
         if not name:
             return None
         if name in self._emitted_constants:
@@ -259,7 +258,7 @@ class ScopeFacts:
             return known[name]
         node = self.index.producer(name)
         if node is None:
-            return self.parent.constant(name) if self.parent is not None else None
+            return self.parent.content(name) if self.parent is not None else None
         if node.input and name in self.run_time_values():
             return None  # or the question would go on to what it is computed from, node by node
         if node.input:
@@ -272,7 +271,9 @@ class ScopeFacts:
         index = self.index
         if name in index.initializers and name not in index.inputs and name not in self._emitted:
             return not isinstance(index.initializers[name], SparseTensorProto)
-        return self._constant(name) is not None
+        if self.parent is not None and name not in self._emitted_constants and not self._is_known(name):
+            return self.parent.is_constant(name)
+        return self.content(name) is not None
 
     def run_time_values(self) -> frozenset[str]:
         """Values that are no constants, found in one pass: what nodes of this scope compute from its inputs.

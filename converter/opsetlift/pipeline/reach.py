@@ -5,7 +5,7 @@ Nothing is written or proven. The walks are those of a conversion, on copies wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,9 @@ Opsets = tuple[tuple[str, int], ...]
 
 _FEWEST_NODES = 1_000
 """Of a model with fewer nodes, all of them are tried: to find the kinds of nodes would take longer than it saves."""
+
+_NEAR = 3
+"""Nodes before a node. The kinds of few nodes differ by those; by more, of most."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +150,8 @@ def reach(
     for target in wanted:
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
-    depth = max((target.depth for target in wanted), default=0)
-    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depth)
+    depths = {target.depth for target in wanted}
+    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depths)
     answers: dict[str, Answer] = {}
     for destination, places in asked.items():
         for place in places:
@@ -167,9 +170,9 @@ def reach(
 class _Jobs:
     """The job at its start, and after the stage that only some runtimes need."""
 
-    def __init__(self, job: Job, depth: int) -> None:
+    def __init__(self, job: Job, depths: Collection[int]) -> None:
         self._job = job
-        self._depth = depth
+        self._depths = depths
         self._folded: Job | None = None
         self._trials: dict[tuple[bool, int], _Trials] = {}
 
@@ -180,11 +183,16 @@ class _Jobs:
             self._folded = replace(folded, options=self._job.options)
         return self._folded
 
+    def _shared_depth(self, runtime: Target) -> int:
+        """The depth of a runtime, or of all those that look neither much farther back: they share their walks."""
+        near = [depth for depth in self._depths if 0 < depth <= _NEAR]
+        return max(near) if 0 < runtime.depth <= _NEAR else runtime.depth
+
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""
         runtime = place if isinstance(place, Target) else None
         is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
-        depth = self._depth if is_large and runtime is not None and runtime.depth else 0
+        depth = self._shared_depth(runtime) if is_large and runtime is not None else 0
         is_folded = runtime is not None and not runtime.computes_constants
         if (is_folded, depth) not in self._trials:
             job = self._after_folding(runtime) if runtime is not None and is_folded else self._job

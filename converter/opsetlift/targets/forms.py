@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
@@ -21,6 +21,8 @@ Grid = Mapping[str, frozenset[str]]
 
 Kernels = Mapping[tuple[str, str, int], tuple[Grid, ...]]
 """By domain, operator and since-version: what a runtime has kernels for. Of what is not there, nothing is known."""
+
+_Test = Callable[[NodeProto, Definition, ScopeFacts], bool]
 
 
 @dataclass(frozen=True)
@@ -137,49 +139,63 @@ class Form:
 
     def fits(self, node: NodeProto, definition: Definition, scope: ScopeFacts, opset: int) -> bool:
         """Whether the node is written so."""
-        names = {attribute.name for attribute in node.attribute}
-        return (
-            opset in self.opsets
-            and (not self.given or not names.isdisjoint(self.given))
-            and names.isdisjoint(self.absent)
-            and (not self.negative or self._has_negative_numbers(node, definition, scope))
-            and all(_reaches(node, one, other) for one, other in self.at_least.items())
-            and len(node.output) >= self.outputs
-            and (not self.most_outputs or len(node.output) <= self.most_outputs)
-            and (not self.skips_outputs or not all(node.output))
-            and all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
-            and all(
-                name in names and _attribute(node, definition, name) not in self.other_than[name]
-                for name in self.other_than
-            )
-            and (not self.has_late_windows or has_late_windows(node, scope.shape(node.input[0])))
-            and (not self.is_dilated or any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS))
-            and (not self.undoes_cast or _undoes_the_cast_before(node, scope))
-            and (not self.gives_constants or _gives_a_constant(node, scope))
-            and (not self.counts_its_runs or _counts_its_runs(node))
-            and (not self.passes_inputs_on or _passes_inputs_on(node))
-            and (not self.ranks or self._has_the_ranks(node, definition, scope))
-            and (not self.dtypes or self._has_the_dtypes(node, definition, scope))
-            and (not self.input_counts or len(node.input) in self.input_counts)
-            and (not self.has_other_numbers or not _moves_truth_values(node, scope))
-            and (not self.ends_with_absent_input or (bool(node.input) and not node.input[-1]))
-            and (not self.not_after or not _is_after(node, self.not_after, scope))
-            and (not self.stored_dtypes or self._stores_one_of_the_dtypes(node, scope))
-            and (not self.chain or _ends_chain(node, self.chain, scope))
-            and (not self.widened_inputs or self._widens_its_inputs(node, definition, scope))
-            and (not self.lengths or self._has_the_lengths(node, definition, scope))
-            and (not self.joins_channels or _joins_channels(node, scope))
-            and (not self.reads_graph_inputs or any(name and _is_graph_input(name, scope) for name in node.input))
-            and (not self.magnitudes or self._reaches_the_magnitudes(node, definition, scope))
-            and (not self.numbers or self._has_the_numbers(node, definition, scope))
-            and (not self.has_other_powers or _has_other_powers(node, scope))
-            and (not self.is_read_beside or _is_read_beside(node, self.chain, scope))
-            and (not self.misfits_normalized_axes or _misfits_normalized_axes(node, self.chain, scope))
-            and (not self.other_axes or self._has_other_axes(node, definition, scope))
-            and (not self.single_axes or self._has_single_elements(node, definition, scope))
-            and all(_is_uneven(node, name) for name in self.uneven)
-            and all(any(any(one.ints) for one in node.attribute if one.name == name) for name in self.nonzero)
-            and (not self._tells_of_inputs or self._has_its_inputs(node, definition, scope))
+        return opset in self.opsets and all(test(node, definition, scope) for test in self._tests)
+
+    @cached_property
+    def _tests(self) -> Sequence[_Test]:
+        """What a node has to pass, quick tests first: most forms name little of what there is."""
+        tests: Sequence[tuple[object, _Test]] = (
+            (self.given, lambda node, *_: any(one.name in self.given for one in node.attribute)),
+            (self.absent, lambda node, *_: not any(one.name in self.absent for one in node.attribute)),
+            (self.outputs, lambda node, *_: len(node.output) >= self.outputs),
+            (self.most_outputs, lambda node, *_: len(node.output) <= self.most_outputs),
+            (self.skips_outputs, lambda node, *_: not all(node.output)),
+            (self.input_counts, lambda node, *_: len(node.input) in self.input_counts),
+            (self.ends_with_absent_input, lambda node, *_: bool(node.input) and not node.input[-1]),
+            (self.attributes, self._has_the_attributes),
+            (self.other_than, self._has_other_attributes),
+            (self.at_least, lambda node, *_: all(_reaches(node, *one) for one in self.at_least.items())),
+            (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
+            (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
+            (self.is_dilated, lambda node, *_: _is_dilated(node)),
+            (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
+            (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
+            (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
+            (self.chain, lambda node, _, scope: _ends_chain(node, self.chain, scope)),
+            (self.ranks, self._has_the_ranks),
+            (self.dtypes, self._has_the_dtypes),
+            (self.negative, self._has_negative_numbers),
+            (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
+            (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
+            (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
+            (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
+            (self.stored_dtypes, self._stores_one_of_the_dtypes),
+            (self.widened_inputs, self._widens_its_inputs),
+            (self.lengths, self._has_the_lengths),
+            (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
+            (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
+            (self.magnitudes, self._reaches_the_magnitudes),
+            (self.numbers, self._has_the_numbers),
+            (self.has_other_powers, lambda node, _, scope: _has_other_powers(node, scope)),
+            (self.is_read_beside, lambda node, _, scope: _is_read_beside(node, self.chain, scope)),
+            (
+                self.misfits_normalized_axes,
+                lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
+            ),
+            (self.other_axes, self._has_other_axes),
+            (self.single_axes, self._has_single_elements),
+            (self._tells_of_inputs, self._has_its_inputs),
+        )
+        return tuple(test for named, test in tests if named)
+
+    def _has_the_attributes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        return all(_attribute(node, definition, name) == value for name, value in self.attributes.items())
+
+    def _has_other_attributes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        set_here = {one.name for one in node.attribute}
+        return all(
+            name in set_here and _attribute(node, definition, name) not in values
+            for name, values in self.other_than.items()
         )
 
     @property
@@ -284,7 +300,7 @@ class Form:
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
 
-    def _stores_one_of_the_dtypes(self, node: NodeProto, scope: ScopeFacts) -> bool:
+    def _stores_one_of_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
             and scope.is_constant(name)
@@ -296,7 +312,7 @@ class Form:
     def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: len(one.ints) for one in node.attribute}
         for one in operands(node, definition)[0]:
-            known = scope.constant(one.name) if one.formal in self.lengths else None
+            known = scope.content(one.name) if one.formal in self.lengths else None
             if known is not None:
                 found[one.formal] = known.size
         return all(found.get(name, 0) >= least for name, least in self.lengths.items())
@@ -323,8 +339,16 @@ def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: S
         factors += [name for one in found if step == 0 for name in one.input]
         if operator == "ReduceMean":
             break
-    shapes = {value.shape for name in factors if name and (value := scope.constant(name)) is not None}
+    shapes = {value.shape for name in factors if name and (value := scope.content(name)) is not None}
     return any(shapes - {taken} for mean in found if (taken := _last_axes_taken(mean, scope)) is not None)
+
+
+def _is_nonzero(node: NodeProto, name: str) -> bool:
+    return any(any(one.ints) for one in node.attribute if one.name == name)
+
+
+def _is_dilated(node: NodeProto) -> bool:
+    return any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS)
 
 
 def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | str | None, ...] | None:
@@ -417,7 +441,7 @@ def _is_of_open_sizes(name: str, scope: ScopeFacts) -> bool:
     """Whether a value is computed from sizes and constants alone, and from those of a tensor whose first is open."""
     has_open_ones, pending = False, {name}
     for _ in range(_MOST_STEPS_FROM_SIZES):
-        producers = [scope.producer(value) for value in pending if scope.constant(value) is None]
+        producers = [scope.producer(value) for value in pending if not scope.is_constant(value)]
         pending = set()
         for producer in producers:
             if producer is None or subgraphs(producer):
@@ -436,6 +460,10 @@ def _takes_other_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
         return False
     shape, indices = scope.shape(before.input[0]), scope.constant(node.input[1])
     return shape is not None and indices is not None and bool((indices % len(shape)).all())
+
+
+def _reads_graph_inputs(node: NodeProto, scope: ScopeFacts) -> bool:
+    return any(name and _is_graph_input(name, scope) for name in node.input)
 
 
 def _is_graph_input(name: str, scope: ScopeFacts) -> bool:

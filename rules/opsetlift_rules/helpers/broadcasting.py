@@ -27,7 +27,7 @@ def copies_repeated_channels(site: Site) -> bool:
     """
     if computes_vectors_as_rows(site):
         return True
-    computed = [position for position, name in enumerate(site.inputs) if name and site.constant_value(position) is None]
+    computed = [position for position, name in enumerate(site.inputs) if name and not site.is_constant(position)]
     shapes = {position: site.shape(position) for position in computed}
     images = {position: shape for position, shape in shapes.items() if shape is None or len(shape) > _CHANNELS + 1}
     sizes = {None if shape is None else (len(shape), shape[_CHANNELS]) for shape in images.values()}
@@ -55,7 +55,7 @@ def computes_vectors_as_rows(site: Site) -> bool:
     op, row = site.op, site.constant([1, -1], "int64", "row")
     inputs = []
     for name, shape in zip(site.inputs, shapes, strict=True):
-        value = site.constant_value(name)
+        value = site.content(name)
         if shape and value is not None:
             inputs.append(site.constant(value[None], hint="row"))
         else:

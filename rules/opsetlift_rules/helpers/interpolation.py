@@ -156,7 +156,7 @@ class Resampler(Coordinates):
             lambda: shaped(op.Cast(weights, to=compute_dtype) if compute_dtype != "float" else weights), "weights"
         )
         terms = op.Mul(neighbours, factors)
-        if site.constant_value(axis.scale) is None:
+        if not site.is_constant(axis.scale):
             # An axis whose scale turns out to be 1 stays as it is, with infinities beside finite elements.
             is_idle = op.And(op.Equal(weights, self.number(0)), self._is_identity(op, axis))
             terms = op.Where(shaped(is_idle), site.constant(0, compute_dtype, "zero"), terms)

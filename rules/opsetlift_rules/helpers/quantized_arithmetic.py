@@ -86,7 +86,7 @@ def widened_constant(site: Site, position: int) -> str:
     name, dtype = site.input(position), site.dtype(position)
     if cast_takes(dtype, site.opset):
         return name
-    value = site.constant_value(name)
+    value = site.content(name)
     if value is None:
         return name
     return site.constant(value.astype(numpy.float32 if dtype.startswith("float") else numpy.int8), hint="values")

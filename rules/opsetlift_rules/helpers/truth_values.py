@@ -9,7 +9,7 @@ from opsetlift.rulebook.site import Operators, Site
 
 def as_number(site: Site, op: Operators, value: str) -> str:
     """1 for true and 0 for false, as floats."""
-    known = site.constant_value(value)
+    known = site.content(value)
     return str(op.Cast(value, to="float")) if known is None else site.constant(known.astype(numpy.float32))
 
 
@@ -20,4 +20,4 @@ def is_set(site: Site, op: Operators, number: str) -> str:
 
 def computed_if_constant(site: Site, op: Operators, value: str) -> str:
     """A boolean; one that is constant as a comparison of constants."""
-    return value if site.constant_value(value) is None else is_set(site, op, as_number(site, op, value))
+    return is_set(site, op, as_number(site, op, value)) if site.is_constant(value) else value

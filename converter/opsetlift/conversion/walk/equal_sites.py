@@ -14,7 +14,7 @@ from typing import NamedTuple
 from onnx import NodeProto, TypeProto
 
 from opsetlift.conversion.walk.values import ScopeValues
-from opsetlift.facts import LARGEST_COMPARED, ScopeFacts
+from opsetlift.facts import ScopeFacts, is_compared
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification.dtypes import shape_of_type
 
@@ -25,7 +25,8 @@ _LARGEST_ATTRIBUTE = 1 << 16
 def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None:
     """Everything that a rule or a runtime can ask about a node, written for `opset`, but names: equal ones fare alike.
 
-    The content of large constants is left out: where that was asked for (`large_constants_asked`), it may matter. None
+    The content of weights and of large constants is left out: where that was asked for (`large_constants_asked`), it
+    may matter. None
     where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no known
     rank, which a rule might then learn from another node.
     """
@@ -101,6 +102,9 @@ def _small_constant(name: str, producer: NodeProto | None, facts: ScopeFacts) ->
     return None if value is None or value.dtype == object else value.tobytes()
 
 
+_MOST_COMPUTED = 1 << 16
+"""Elements, up to which a value is computed to tell whether it is a constant."""
+
 _MANY = 16
 """Elements, from which on a constant before a node is not looked at."""
 
@@ -152,9 +156,10 @@ def _content_key(name: str, facts: ScopeFacts) -> Hashable | None:
     dtype = found.tensor_type.elem_type
     is_initializer = facts.is_initializer(name)
     sizes = [size for size in shape if isinstance(size, int)]
-    is_small = len(sizes) == len(shape) and math.prod(sizes) <= LARGEST_COMPARED
+    is_small = len(sizes) == len(shape) and is_compared(dtype, math.prod(sizes))
     if not is_small:
-        is_constant = _is_constant(name, facts, is_initializer=is_initializer)
+        size = math.prod(sizes) if len(sizes) == len(shape) else math.inf
+        is_constant = _is_constant(name, facts, size, is_initializer=is_initializer)
         return None if is_constant is None else _ValueKey(dtype, tuple(shape), (is_initializer, is_constant))
     value = facts.constant(name)
     if value is None:
@@ -163,11 +168,13 @@ def _content_key(name: str, facts: ScopeFacts) -> Hashable | None:
     return _ValueKey(dtype, tuple(shape), (is_initializer, content))
 
 
-def _is_constant(name: str, facts: ScopeFacts, *, is_initializer: bool) -> bool | None:
+def _is_constant(name: str, facts: ScopeFacts, size: float, *, is_initializer: bool) -> bool | None:
     """Whether a value has the same content in every run; None where only its content would tell."""
     if not facts.is_as_given(name):
         return facts.is_constant(name)
-    return False if name in facts.run_time_values() else is_initializer or None
+    if is_initializer or name in facts.run_time_values():
+        return is_initializer
+    return facts.is_constant(name) if size <= _MOST_COMPUTED else None
 
 
 def _shape(found: TypeProto) -> list[int | str | None] | None:

@@ -104,6 +104,14 @@ class Site(ABC):
         """The value, if it is the same in every run; None otherwise. Refuses a function's parameter."""
 
     @abstractmethod
+    def content(self, value: str | int) -> Array | None:
+        """The same, for rules that write the value otherwise and decide nothing by its elements."""
+
+    @abstractmethod
+    def is_constant(self, value: str | int) -> bool:
+        """Whether a value is the same in every run. Refuses a function's parameter."""
+
+    @abstractmethod
     def parts(self, value: str | int) -> tuple[str, ...] | None:
         """The elements that replace a sequence or optional (`scalarize`); None where it was not replaced."""
 

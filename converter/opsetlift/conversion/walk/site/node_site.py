@@ -83,7 +83,7 @@ class NodeSite(EditableSite):
         """Emit nodes, or one constant where their result is known."""
         start = len(self._emitted)
         name = build()
-        value = self.constant_value(name) if len(self._emitted) > start else None
+        value = self.content(name) if len(self._emitted) > start else None
         if value is None:
             return name
         for node, _ in self._emitted[start:]:

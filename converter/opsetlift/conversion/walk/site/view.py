@@ -116,13 +116,33 @@ class SiteView(Site):
         """The value, if it is the same in every run."""
         name = self._name(value)
         found = self.scope.facts.constant(name)
-        parameter = self.scope.facts.parameter_behind(name) if found is None else ""
+        if found is None:
+            self._refuse_parameter(name)
+        return found
+
+    def content(self, value: str | int) -> Array | None:
+        """The same, for rules that write the value otherwise and decide nothing by its elements."""
+        name = self._name(value)
+        found = self.scope.facts.content(name)
+        if found is None:
+            self._refuse_parameter(name)
+        return found
+
+    def is_constant(self, value: str | int) -> bool:
+        """Whether a value is the same in every run."""
+        name = self._name(value)
+        found = self.scope.facts.is_constant(name)
+        if not found:
+            self._refuse_parameter(name)
+        return found
+
+    def _refuse_parameter(self, name: str) -> None:
+        parameter = self.scope.facts.parameter_behind(name)
         if parameter:
             self.refuse(
                 Why.ATTRIBUTE_REFERENCE,
                 f"the value of {name!r} is the function's parameter {parameter}, which is only known at each call",
             )
-        return found
 
     def dtype(self, value: str | int, default: str | None = None) -> str:
         """The dtype of a tensor, or another type; SiteRefused where it is not known and there is no default."""
