@@ -26,9 +26,8 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
     """Everything that a rule or a runtime can ask about a node, written for `opset`, but names: equal ones fare alike.
 
     The content of weights and of large constants is left out: where that was asked for (`large_constants_asked`), it
-    may matter. None
-    where a node has to be looked at by itself: in models with functions, with subgraphs, and where values have no known
-    rank, which a rule might then learn from another node.
+    may matter. None where a node has to be looked at by itself: in models with functions, with subgraphs, and where
+    values have no known rank, which a rule might then learn from another node.
     """
     return _key(node, opset, scope, _producers_key(node, _depth(scope), scope.facts))
 
