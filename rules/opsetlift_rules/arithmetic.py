@@ -11,7 +11,7 @@ import math
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, for_lost_types, unchanged
-from opsetlift.rulebook.site import Array, Operators, Site, known_shape, widen, widen_to_kernel
+from opsetlift.rulebook.site import Array, Operators, Site, is_constant, known_shape, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import (
@@ -122,9 +122,9 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
     is_vector_first = len(site.shape(0) or []) == 1 < len(site.shape(1) or [])
     is_sum = operator == "Add" and site.dtype(0) in FLOATING
     is_reduced = is_sum and (site.shape(0) or [])[-1:] == [1]
-    if operator in ("Add", "Mul") and (site.is_constant(0) or is_vector_first):
+    if operator in ("Add", "Mul") and (is_constant(site, 0) or is_vector_first):
         site.replace(op.emit(operator, second, first))
-    elif site.is_constant(0) and operator == "Sub":
+    elif is_constant(site, 0) and operator == "Sub":
         site.replace(op.Add(op.Neg(second), first))
     elif not is_reduced and (repeated_constant := _repeated_constant(site)) is not None:
         site.replace(op.emit(operator, first, repeated_constant))
@@ -132,11 +132,11 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         return
     elif (scalar := _as_scalar(site)) is not None:
         site.set_input(1, scalar)
-    elif operator == "Add" and site.dtype(0) in FLOATING and not site.is_constant(1):
+    elif operator == "Add" and site.dtype(0) in FLOATING and not is_constant(site, 1):
         site.replace(op.Sub(second, op.Neg(first)))
     elif is_sum:
         site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
-    elif operator == "Sub" and site.dtype(0) in FLOATING and not site.is_constant(1):
+    elif operator == "Sub" and site.dtype(0) in FLOATING and not is_constant(site, 1):
         site.replace(op.Add(first, op.Neg(second)))
     else:
         widen_to_kernel(site)
@@ -176,7 +176,7 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
                 divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
                 site.replace(site.op.Div(site.input(1 - position), divisor))
                 return
-        if not site.is_constant(0) and not site.is_constant(1):
+        if not is_constant(site, 0) and not is_constant(site, 1):
             if not copies_repeated_channels(site):
                 # Optimisers that know a factor by the operators before it do not know its negative.
                 site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))

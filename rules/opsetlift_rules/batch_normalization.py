@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site, pop_attribute
+from opsetlift.rulebook.site import Operators, Site, is_constant, pop_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -187,7 +187,7 @@ def normalize_the_negative(site: Site) -> None:
 
     X [N, C, *spatial]; the other inputs are [C].
     """
-    if not all(site.is_constant(position) for position in (1, 3)) or site.dtype(0) not in FLOATING:
+    if not all(is_constant(site, position) for position in (1, 3)) or site.dtype(0) not in FLOATING:
         return
     op, (value, scale, bias, mean, variance) = site.op, site.inputs
     scale, mean = (site.folded(partial(_negative, op, name), "negative") for name in (scale, mean))

@@ -8,7 +8,7 @@ LessOrEqual, GreaterOrEqual  12: introduced · 16: +bfloat16
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site, widen, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, is_constant, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import copies_repeated_channels, onto_one_shape
@@ -141,7 +141,7 @@ def _copies_channels(site: Site) -> bool:
 
 def _is_mirrored(site: Site) -> bool:
     """Write a constant second, where the runtime has the kernel but fails on the form; whether that was done."""
-    if not site.is_constant(0) or not site.computes(site.node.op_type, T=site.dtype(0)):
+    if not is_constant(site, 0) or not site.computes(site.node.op_type, T=site.dtype(0)):
         return False
     mirrored = {"Less": "Greater", "Greater": "Less"}.get(site.node.op_type, site.node.op_type)
     site.replace(site.op.emit(mirrored, *reversed(site.inputs)))

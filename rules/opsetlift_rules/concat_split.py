@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
-from opsetlift.rulebook.site import Site, has_attribute, pop_attribute, widen_to_kernel
+from opsetlift.rulebook.site import Site, has_attribute, is_constant, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -54,7 +54,7 @@ def concatenate_along_the_last_axis(site: Site, axis: int, place: int, rank: int
     op = site.op
     if axis < 0 or place == rank - 1:
         is_copied = place == rank - 1 and site.dtype(0) in FLOATING
-        copies = [op.Identity(one) if is_copied and not site.is_constant(one) else one for one in site.inputs]
+        copies = [op.Identity(one) if is_copied and not is_constant(site, one) else one for one in site.inputs]
         site.replace(op.copy(*copies, axis=place))
         return
     perm = list(range(rank))
@@ -111,7 +111,7 @@ def split_with_slice(site: Site) -> None:
     """Split in a type that the runtime supports, or else with one Slice for each part."""
     if widen_to_kernel(site):
         return
-    if site.input(1) and not site.is_constant(1):
+    if site.input(1) and not is_constant(site, 1):
         _slices_of_computed_lengths(site)
         return
     known = site.constant_value(1) if site.input(1) else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Step, unchanged, widen_values
-from opsetlift.rulebook.site import Site, has_attribute, pop_attribute, widen_if_lost
+from opsetlift.rulebook.site import Site, has_attribute, is_constant, pop_attribute, widen_if_lost
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
@@ -133,7 +133,7 @@ def drop_what_random_numbers_choose(site: Site) -> None:
     masked = op.Mul(data if dtype == wide else op.Cast(data, to=wide), op.Cast(mask, to=wide))
     output = op.Mul(masked, scale)
     output = output if dtype == wide else op.Cast(output, to=dtype)
-    if not site.is_constant(2):
+    if not is_constant(site, 2):
         trains = _scalar(site, 2)
         mask = op.Or(op.Not(trains), mask)
         output = op.Where(trains, output, data)

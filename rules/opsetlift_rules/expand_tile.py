@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step
-from opsetlift.rulebook.site import Operators, Site, list_length, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, is_constant, list_length, widen_to_kernel
 from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -25,7 +25,7 @@ _RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimensio
 def replace_with_tile(site: Site) -> None:
     """Replace Expand-8 with Tile: each dimension of size 1 is repeated as often as the target shape asks for."""
     op = site.op_at(opsets.AXES_AS_INPUTS)
-    target = site.shape(site.output(0)) if site.is_constant(1) else None
+    target = site.shape(site.output(0)) if is_constant(site, 1) else None
     tiled = tile_onto(site, op, site.input(0), target) if target is not None else None
     site.replace(tiled or _repeated_at_run_time(site, op))
 
@@ -118,7 +118,7 @@ def _copied(site: Site, op: Operators, value: str, compute_dtype: str, counts: S
 
 def expand_by_tiling(site: Site) -> None:
     """Write Expand to a constant shape as Tile, for a runtime that mistakes the value of an Expand; else widen."""
-    if not site.is_constant(1) or not all(site.computes(one, T=site.dtype(0)) for one in ("Expand", "Tile")):
+    if not is_constant(site, 1) or not all(site.computes(one, T=site.dtype(0)) for one in ("Expand", "Tile")):
         widen_to_kernel(site)
         return
     replace_with_tile(site)

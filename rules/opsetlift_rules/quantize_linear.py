@@ -10,7 +10,7 @@ DequantizeLinear  10: introduced · 13: +axis · 19: +float16 +bfloat16 +float8 
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
-from opsetlift.rulebook.site import Site, dtype_attribute, known_shape
+from opsetlift.rulebook.site import Site, dtype_attribute, is_constant, known_shape
 from opsetlift.specification.wider_dtypes import cast_takes
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
@@ -131,7 +131,7 @@ def _dequantized(site: Site) -> str:
 def dequantize_constants_of_new_types(site: Site) -> None:
     """Dequantize constants of a type that the older version does not take in a type that holds their values."""
     lost = [position for position in (0, 1) if not cast_takes(site.dtype(position), site.opset)]
-    if lost and all(site.is_constant(position) for position in lost):
+    if lost and all(is_constant(site, position) for position in lost):
         dequantized(site, _dequantized(site))
 
 

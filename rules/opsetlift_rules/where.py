@@ -11,7 +11,7 @@ from functools import reduce
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, is_constant
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
 from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
@@ -45,7 +45,7 @@ def compute_the_condition_or_replace(site: Site) -> None:
     What is broadcast goes first, with the opposite condition, where the other is not.
     """
     has_kernel = site.computes("Where", T=site.dtype(1))
-    if has_kernel and site.is_constant(0):
+    if has_kernel and is_constant(site, 0):
         site.set_input(0, computed_if_constant(site, site.op, site.input(0)))
     elif has_kernel and _is_only_last_broadcast(site):
         condition, first, second = site.inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.rulebook.site import Dims, Operators, Site, is_constant
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
@@ -27,7 +27,7 @@ def copies_repeated_channels(site: Site) -> bool:
     """
     if computes_vectors_as_rows(site):
         return True
-    computed = [position for position, name in enumerate(site.inputs) if name and not site.is_constant(position)]
+    computed = [position for position, name in enumerate(site.inputs) if name and not is_constant(site, position)]
     shapes = {position: site.shape(position) for position in computed}
     images = {position: shape for position, shape in shapes.items() if shape is None or len(shape) > _CHANNELS + 1}
     sizes = {None if shape is None else (len(shape), shape[_CHANNELS]) for shape in images.values()}

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Apply, Rule, rounding
-from opsetlift.rulebook.site import Operators
+from opsetlift.rulebook.site import Operators, is_constant
 from opsetlift.specification.dtypes import DIGITS, numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import gather_within
@@ -156,7 +156,7 @@ class Resampler(Coordinates):
             lambda: shaped(op.Cast(weights, to=compute_dtype) if compute_dtype != "float" else weights), "weights"
         )
         terms = op.Mul(neighbours, factors)
-        if not site.is_constant(axis.scale):
+        if not is_constant(site, axis.scale):
             # An axis whose scale turns out to be 1 stays as it is, with infinities beside finite elements.
             is_idle = op.And(op.Equal(weights, self.number(0)), self._is_identity(op, axis))
             terms = op.Where(shaped(is_idle), site.constant(0, compute_dtype, "zero"), terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, is_constant
 
 
 def as_number(site: Site, op: Operators, value: str) -> str:
@@ -20,4 +20,4 @@ def is_set(site: Site, op: Operators, number: str) -> str:
 
 def computed_if_constant(site: Site, op: Operators, value: str) -> str:
     """A boolean; one that is constant as a comparison of constants."""
-    return is_set(site, op, as_number(site, op, value)) if site.is_constant(value) else value
+    return is_set(site, op, as_number(site, op, value)) if is_constant(site, value) else value

@@ -10,6 +10,7 @@ from opsetlift.rulebook.site.operators import Dims, Operators
 from opsetlift.rulebook.site.reading import (
     dtype_attribute,
     has_attribute,
+    is_constant,
     known_shape,
     list_length,
     pop_attribute,
@@ -25,6 +26,7 @@ __all__ = [
     "Site",
     "dtype_attribute",
     "has_attribute",
+    "is_constant",
     "known_shape",
     "list_length",
     "pop_attribute",

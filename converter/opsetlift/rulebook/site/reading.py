@@ -43,6 +43,11 @@ def dtype_attribute(site: Site, name: str, default: str = "") -> str:
     raise SiteRefused(Why.INVALID_MODEL, f"the attribute {name!r} is {value!r}, which is not an ONNX dtype")
 
 
+def is_constant(site: Site, value: str | int) -> bool:
+    """Whether a value is the same in every run. Refuses a function's parameter."""
+    return site.content(value) is not None
+
+
 def known_shape(site: Site, value: str | int) -> list[int] | None:
     """The shape of a tensor, all numbers; None where a dimension is not known."""
     shape = site.shape(value)

@@ -108,10 +108,6 @@ class Site(ABC):
         """The same, for rules that write the value otherwise and decide nothing by its elements."""
 
     @abstractmethod
-    def is_constant(self, value: str | int) -> bool:
-        """Whether a value is the same in every run. Refuses a function's parameter."""
-
-    @abstractmethod
     def parts(self, value: str | int) -> tuple[str, ...] | None:
         """The elements that replace a sequence or optional (`scalarize`); None where it was not replaced."""
 
@@ -164,19 +160,15 @@ class Site(ABC):
 
     @abstractmethod
     def folded(self, build: Callable[[], str], hint: str = "constant") -> str:
-        """Emit nodes, or one constant where their result is known; returns the name of the result.
-
-        `build` emits them and returns that name, the only value of them that may be used.
-        """
+        """Emit nodes with `build`, or one constant where their result is known; both return its name."""
 
     # Finish.
 
     @abstractmethod
     def replace(self, *values: str | None) -> None:
-        """Replace the node with values, one per output; None where an output has no counterpart.
+        """Replace the node with values, one per output; None where an output that nothing uses has no counterpart.
 
-        Refused if that output is used. A value that no emitted node computes, or that is named twice, goes through an
-        Identity.
+        A value that no emitted node computes, or that is named twice, goes through an Identity.
         """
 
     @abstractmethod

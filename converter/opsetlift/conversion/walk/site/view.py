@@ -128,14 +128,6 @@ class SiteView(Site):
             self._refuse_parameter(name)
         return found
 
-    def is_constant(self, value: str | int) -> bool:
-        """Whether a value is the same in every run."""
-        name = self._name(value)
-        found = self.scope.facts.is_constant(name)
-        if not found:
-            self._refuse_parameter(name)
-        return found
-
     def _refuse_parameter(self, name: str) -> None:
         parameter = self.scope.facts.parameter_behind(name)
         if parameter:
