@@ -360,3 +360,27 @@ def required_input_left_out_by_a_caller() -> ModelProto:
         <domain: "my", opset_import: ["": 22, "my": 1]> outer (a, b) => (c) { c = my.inner (b) }
         <domain: "my", opset_import: ["": 22]> inner (a) => (c) { c = EyeLike <dtype = 1> (a) }"""
     )
+
+
+@bad_model("attribute 'axis' of LayerNormalization 'y' in graph is 2147483648, outside of -65536 to 65536")
+def axis_beyond_all_dimensions() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]> g (float[3,4] x, float[4] w) => (float[3,4] y, float[3,1] m)
+        { y, m = LayerNormalization <axis = 2147483648> (x, w) }"""
+    )
+
+
+@bad_model("attribute 'batch_dims' of GatherND 'y' in graph is -7, outside of 0 to 65536")
+def fewer_batch_dimensions_than_none() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13]> g (float[2,2] x, int64[2,2] i) => (float[2] y)
+        { y = GatherND <batch_dims = -7> (x, i) }"""
+    )
+
+
+@bad_model("attribute 'num_outputs' of Split 'a' in graph is 1, and the node has 2 outputs")
+def more_outputs_than_are_counted() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]> g (float[6] x) => (float[3] a, float[3] b)
+        { a, b = Split <num_outputs = 1> (x) }"""
+    )

@@ -20,6 +20,7 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.evaluator.errors import ComputationFailed
 from opsetlift.facts import ModelFacts
 from opsetlift.facts.inference import inferred_types
+from opsetlift.model.files import ModelFileError
 from opsetlift.normalizer import Pass, PassFailed
 from opsetlift.normalizer.undoing import Fault as PassFault
 from opsetlift.rulebook.book import RuleBook
@@ -329,3 +330,44 @@ class TestTheRestOfThePackage:
         facts = ModelFacts(model_of(TEXT))
         with pytest.raises(KeyError, match="a bug of ours"):
             inferred_types(facts, node, facts.graph.imports, facts.graph.type_of)
+
+
+NEVER_RUN = {
+    "results of a branch": (
+        """<ir_version: 7, opset_import: ["": 12]> g (float[2] x, bool c) => (float[2] y, float[2] z) {
+            y, z = If (c) <then_branch = t () => (float[2] a) { a = Abs (x) },
+                else_branch = e () => (float[2] b) { b = Neg (x) }>
+        }""",
+        6,
+        "the subgraph must have 2 outputs, not 1",
+    ),
+    "sizes that inference only sees later": (
+        """<ir_version: 4, opset_import: ["": 9]> g (float[1,4] x) => (float[1,2] y) {
+            a = Slice <axes = [1], ends = [-2], starts = [-1]> (x)  b = Slice <axes = [1], ends = [4], starts = [2]> (x)
+            y = Add (a, b)
+        }""",
+        11,
+        "cannot be broadcast to one shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEVER_RUN)
+def test_what_nothing_can_run_is_the_fault_of_the_model_where_a_rule_fails_on_it(case: str) -> None:
+    text, to, words = NEVER_RUN[case]
+    with pytest.raises(ConversionRefused) as raised:
+        convert(onnx.parser.parse_model(text), to=to)
+    (refusal,) = raised.value.refusals
+    assert refusal.why is Why.INVALID_MODEL
+    assert words in refusal.sentence
+
+
+def test_an_attribute_that_names_no_dtype_leaves_the_type_unknown() -> None:
+    text = """<ir_version: 7, opset_import: ["": 12]> g (float[2] x) => (float[2] y) {
+        s = SequenceEmpty <dtype = -1> ()  t = SequenceInsert (s, x)  k = Constant <value = int64 {0}> ()
+        y = SequenceAt (t, k)
+    }"""
+    model = onnx.parser.parse_model(text)
+    assert ModelFacts(model).graph.type_string("s") is None
+    with pytest.raises(ModelFileError, match="Invalid tensor data type -1"):
+        convert(model, to=13)

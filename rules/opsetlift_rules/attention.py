@@ -13,7 +13,9 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, rounding
 from opsetlift.rulebook.site import Operators, Site, dtype_attribute
+from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.heads import numbers_up_to, sizes, transposed, with_heads, without_heads
 from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 from opsetlift_rules.helpers.zeros import zero
@@ -192,12 +194,15 @@ def _bias(site: Site, op: Operators, query: str, key: str, dtype: str) -> str:
 
 def _filled_mask(site: Site, op: Operators, key: str) -> str:
     """The mask, from version 24 on padded to the number of keys with values that exclude them."""
-    mask = site.input(_MASK)
+    mask, dtype = site.input(_MASK), site.dtype(_MASK)
+    if site.shape(_MASK) == []:
+        site.refuse(Why.INVALID_MODEL, "the mask is a single number; runtimes take a row for each query")
     if site.transition.newer < 24 or _mask_covers_all_keys(site):
         return mask
+    if dtype != "bool" and dtype not in FLOATING:
+        site.refuse(Why.INVALID_MODEL, f"the mask is {dtype}; it has to be bool, or of the dtype of the query")
     missing = op.Sub(sizes(site, op, key, 2, 3), sizes(site, op, mask, -1))
     pads = op.Concat(site.constant([0], "int64", "begin"), missing, axis=0)
-    dtype = site.dtype(_MASK)
     filler = site.constant(False if dtype == "bool" else -numpy.inf, dtype, "filler")
     return str(op.Pad(mask, pads, filler, site.constant([-1], "int64")))
 

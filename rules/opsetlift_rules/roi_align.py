@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to
 from opsetlift_rules.helpers.sampling import Neighbours, Rows
 
@@ -142,6 +143,8 @@ def _samples(site: Site, op: Operators, extent: tuple[str, str, int], count: str
         count = op.Squeeze(count, site.constant([1], "int64"))
     half = site.constant(0.5, dtype, "half")
     sample_numbers = site.folded(lambda: op.Add(op.Cast(numbers_up_to(site, op, samples), to=dtype), half), "samples")
+    if bin_count > LARGEST_TABLE:
+        site.refuse(Why.NO_EQUIVALENT, f"{bin_count} bins would be listed, more than {LARGEST_TABLE}")
     bins = numpy.arange(bin_count).astype(numpy_dtype(dtype))
     bin_starts = op.Add(start, op.Mul(site.constant(bins, hint="bins"), bin_size))
     within = op.Div(op.Mul(sample_numbers, bin_size), divisor)

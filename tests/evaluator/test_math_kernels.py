@@ -317,6 +317,11 @@ def test_einsum_distinguishes_upper_from_lower_case() -> None:
     assert same_bits(run("Einsum", 12, a, equation="aB"), a.T)
 
 
+def test_einsum_takes_no_equation_that_is_no_text() -> None:
+    with pytest.raises(Rejected, match="is no text"):
+        run("Einsum", 12, array([1, 2]), equation=b"\xff\xfe")
+
+
 def test_einsum_broadcasts_letters_only_unless_strict() -> None:
     a, b = numpy.ones((2, 1), numpy.float32), numpy.ones((3, 4), numpy.float32)
     with pytest.raises(Rejected, match="'j' stands for 1 and for 3"):

@@ -158,3 +158,20 @@ def test_an_unknown_rank_is_refused():
         Why.RANK_UNKNOWN,
         "packed",
     )
+
+
+@pytest.mark.parametrize(
+    ("mask", "to", "sentence"),
+    [
+        ("int64[2, 4]", 23, "the mask is int64; it has to be bool, or of the dtype of the query"),
+        ("float", 22, "the mask is a single number"),
+    ],
+)
+def test_masks_of_another_kind_are_refused(mask: str, to: int, sentence: str):
+    check_refusal(
+        f'<ir_version: 12, opset_import: ["": 24]> g (float[1, 2, 2, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v, '
+        f"{mask} m) => (float[1, 2, 2, 4] y) {{ y = Attention (q, k, v, m) }}",
+        to,
+        Why.INVALID_MODEL,
+        sentence,
+    )

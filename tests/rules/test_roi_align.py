@@ -2,7 +2,8 @@
 
 import pytest
 
-from testing.conversion import check_converts, check_rewrite
+from opsetlift.support.refusal import Why
+from testing.conversion import check_converts, check_refusal, check_rewrite
 from testing.pairs import every_pair
 
 
@@ -54,3 +55,13 @@ def test_bfloat16_travels_in_float_below_22():
         16,
     )
     assert [node.op_type for node in after.graph.node] == ["Cast", "Cast", "RoiAlign", "Cast"]
+
+
+def test_more_bins_than_can_be_listed_are_refused():
+    check_refusal(
+        '<ir_version: 8, opset_import: ["": 16]> g (float[1, 1, 4, 5] x, float[1, 4] r, int64[1] b) '
+        "=> (float[1, 1, h, 2] y) { y = RoiAlign <output_height = 2147483648, output_width = 2> (x, r, b) }",
+        9,
+        Why.NO_EQUIVALENT,
+        "2147483648 bins would be listed",
+    )

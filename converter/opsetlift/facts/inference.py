@@ -21,7 +21,7 @@ from opsetlift.facts.environment import Environment, ModelEnvironment
 from opsetlift.facts.onnxruntime_operators import DOMAIN as ONNXRUNTIME
 from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
-from opsetlift.facts.value_types import has_rank, may_be_sizes, rank_of, without_shape
+from opsetlift.facts.value_types import has_rank, is_a_type, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
 from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
 from opsetlift.model.arrays import Array, tensor_of
@@ -170,8 +170,11 @@ class Question:
         )
 
     def ask(self, node: NodeProto) -> Mapping[str, TypeProto]:
-        """The types of the node's outputs by name, as onnx infers them. Raises one of ONNX_ERRORS."""
-        return self._ask(node)
+        """The types of the node's outputs by name, as onnx infers them. Raises one of ONNX_ERRORS.
+
+        Attributes that name no dtype give types that are none, which are left out.
+        """
+        return {name: found for name, found in self._ask(node).items() if is_a_type(found)}
 
 
 @lru_cache

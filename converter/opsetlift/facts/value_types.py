@@ -32,6 +32,15 @@ def type_of_tensor(element_type: int, dims: Iterable[int]) -> TypeProto:
     return result
 
 
+def is_a_type(found: TypeProto) -> bool:
+    """Whether a type is one: inference gives others for attributes that name no dtype."""
+    try:
+        type_string(found)
+    except ValueError:
+        return False
+    return True
+
+
 def merged(known: TypeProto, hint: TypeProto | None) -> TypeProto:
     """`known`, with what it leaves open of a tensor's shape filled in from `hint`."""
     if hint is None or known == hint or not known.HasField("tensor_type") or not hint.HasField("tensor_type"):

@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, Valu
 
 from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS
-from opsetlift.facts.value_types import MOST_ELEMENTS, is_static
+from opsetlift.facts.value_types import MOST_ELEMENTS, is_a_type, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
@@ -107,10 +107,13 @@ def declared_types(
     values: Sequence[ValueInfoProto], shared: dict[bytes, TypeProto] | None = None
 ) -> Mapping[str, TypeProto]:
     """The declared types by name; those that are equal are one object, in `shared` by what they say."""
+    shared = {} if shared is None else shared
     types = [info.type for info in values]
-    contents = map(TypeProto.SerializeToString, types)
-    distinct = map(({} if shared is None else shared).setdefault, contents, types)
-    return dict(zip([info.name for info in values], distinct, strict=True))
+    distinct = list(map(shared.setdefault, map(TypeProto.SerializeToString, types), types))
+    found = dict(zip([info.name for info in values], distinct, strict=True))
+    if all(map(is_a_type, {id(one): one for one in distinct}.values())):
+        return found
+    return {name: one for name, one in found.items() if is_a_type(one)}
 
 
 def _is_complete(found: Types) -> bool:

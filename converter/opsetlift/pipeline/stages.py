@@ -29,6 +29,7 @@ from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised,
 from opsetlift.pipeline.given import opened
 from opsetlift.pipeline.job import Job, is_files, sizes_of
 from opsetlift.pipeline.nearest import opsets_for_runtime, search_for_nearest
+from opsetlift.pipeline.never_runs import blaming_what_never_runs
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
@@ -164,7 +165,7 @@ def _other_opsets(
 def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:
     options = job.options
     book = options.rule_book or default_rule_book()
-    with _naming_the_nearest(model, opsets, job):
+    with _naming_the_nearest(model, opsets, job), blaming_what_never_runs(model, job.base_dir):
         if job.dry is not None:
             walked = job.dry.walked(opsets, book, options.runtime, exact=options.exact)
         else:
@@ -235,7 +236,8 @@ def _check(model: ModelProto, job: Job) -> StageResult:
         except ResultRejected as error:
             if refusals := _invalid_nodes(job.facts_of(original)):
                 raise ConversionRefused(refusals) from error
-            raise internal_error(error, "the conversion") from error
+            with blaming_what_never_runs(original, job.base_dir):
+                raise internal_error(error, "the conversion") from error
     job.notes += declared_falsely
     if runtime is not None and not runtime.takes_false_shapes:
         facts = ModelFacts(model, job.base_dir)

@@ -92,7 +92,10 @@ def einsum(call: Call, *operands: Array) -> Array:
 
     Inputs of one numeric dtype, with an axis for each letter of their term.
     """
-    equation = call.attributes["equation"].replace(" ", "")
+    equation = call.attributes["equation"]
+    if isinstance(equation, bytes):
+        call.fail(f"the equation {equation!r} is no text")
+    equation = equation.replace(" ", "")
     terms = equation.partition("->")[0].split(",")
     if len(terms) != len(operands):
         call.fail(f"{equation!r} has {len(terms)} terms for {len(operands)} inputs")

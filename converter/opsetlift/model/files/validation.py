@@ -49,6 +49,17 @@ _MESSAGE_OF_KIND: dict[int, str] = {
     AttributeProto.SPARSE_TENSOR: "sparse_tensor",
     AttributeProto.TYPE_PROTO: "tp",
 }
+_MOST_DIMENSIONS = 1 << 16
+
+_COUNT_OF_OUTPUTS = "num_outputs"
+
+_NUMBERS: Mapping[str, tuple[int, int]] = {
+    "axis": (-_MOST_DIMENSIONS, _MOST_DIMENSIONS),
+    "batch_dims": (0, _MOST_DIMENSIONS),
+    _COUNT_OF_OUTPUTS: (0, _MOST_DIMENSIONS),
+}
+"""Attributes with the least and the greatest number that they may be."""
+
 _GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
@@ -400,6 +411,8 @@ class _Scope:
                 if isinstance(text, bytes):
                     raise self._not_text(text)
             fault = "is there twice" if name in seen else self._fault_of(attribute)
+            if not fault and name in _NUMBERS and kind == AttributeProto.INT and not attribute.ref_attr_name:
+                fault = self._fault_of_number(index, node, attribute)
             if fault:
                 raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")
             seen.add(name)
@@ -422,6 +435,18 @@ class _Scope:
         if self.parameters is None:
             return f"refers to an attribute {reference!r}, but is not inside a function"
         return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
+
+    def _fault_of_number(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> str:
+        """What is wrong with a number with which onnx's shape inference ends the process, or never does."""
+        domain, operator, _ = self.index.operators_by_node[index]
+        found = definition(domain, operator, self.imports.get(domain, 0))
+        if found is None or attribute.name not in found.schema.attributes:
+            return ""
+        if attribute.name == _COUNT_OF_OUTPUTS:
+            count = len(node.output)
+            return "" if attribute.i >= count else f"is {attribute.i}, and the node has {count} outputs"
+        least, most = _NUMBERS[attribute.name]
+        return "" if least <= attribute.i <= most else f"is {attribute.i}, outside of {least} to {most}"
 
     def _validate_subgraphs(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> None:
         graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
