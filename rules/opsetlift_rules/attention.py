@@ -21,6 +21,8 @@ from opsetlift_rules.helpers.narrow_floats import compute_narrow_floats_in_float
 from opsetlift_rules.helpers.zeros import zero
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
+_PRESENT = (1, 2)
+"""The outputs present_key and present_value."""
 
 _ULPS = 64
 _IN_STEPS = (
@@ -31,11 +33,14 @@ _LARGEST_BIAS = 1 << 14
 """The most elements of a bias that is stored; a larger one is computed at run time."""
 
 
-def remove_unused_head_counts(site: Site) -> None:
-    """Remove q_num_heads and kv_num_heads from Attention-24 with inputs of rank 4.
+def satisfy_the_inference_of_25(site: Site) -> None:
+    """Remove q_num_heads and kv_num_heads from Attention-24 with inputs of rank 4, and ask for both present outputs.
 
-    They belong to inputs of rank 3; the type inference of 25 rejects them with others.
+    The counts belong to inputs of rank 3; the type inference of 25 rejects them with others, and one output without
+    the other.
     """
+    if any(map(site.output, _PRESENT)):
+        site.ask_for_outputs(_PRESENT)
     if len(site.shape(_QUERY) or ()) == 4:
         site.remove_attribute("q_num_heads")
         site.remove_attribute("kv_num_heads")
@@ -257,7 +262,7 @@ _UNBOUNDED = (
 
 STEPS = [
     Step("Attention", 23, 24, up=expand_mask_to_all_keys, down=_DECOMPOSE_SHORT_MASKS_AND_PADDING),
-    Step("Attention", 24, 25, up=remove_unused_head_counts, down=_DECOMPOSE_BOUNDED_WINDOWS, because=_UNBOUNDED),
+    Step("Attention", 24, 25, up=satisfy_the_inference_of_25, down=_DECOMPOSE_BOUNDED_WINDOWS, because=_UNBOUNDED),
 ]
 
 INTRODUCTIONS = [Introduction("Attention", 23, down=rounding(decompose_attention, ulps=_ULPS, because=_IN_STEPS))]

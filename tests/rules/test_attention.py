@@ -175,3 +175,15 @@ def test_masks_of_another_kind_are_refused(mask: str, to: int, sentence: str):
         Why.INVALID_MODEL,
         sentence,
     )
+
+
+@pytest.mark.parametrize("outputs", ["y, present", "y, , present"])
+def test_one_present_output_asks_for_the_other_from_25_on(outputs: str):
+    after = check_converts(
+        '<ir_version: 12, opset_import: ["": 23]> g (float[1, 2, 2, 4] q, float[1, 2, 5, 4] k, float[1, 2, 5, 4] v) '
+        f"=> (float[1, 2, 2, 4] y, float[1, 2, 5, 4] present) {{ {outputs} = Attention (q, k, v) }}",
+        25,
+    )
+    (node,) = after.graph.node
+    assert len(node.output) == 3
+    assert all(node.output)
