@@ -581,6 +581,36 @@ class TestFormsThatOpenCVDoesNotHave:
 
 
 class TestModelsAsAWhole:
+    @pytest.mark.parametrize(
+        ("what", "refusing", "taking"),
+        [
+            ("an input", "onnxruntime==0.3", "onnxruntime==0.4"),
+            ("an input", "tract==0.23", "mnn==3.6"),
+            ("an initializer", "opencv==4.14", "opencv==5.0"),
+        ],
+    )
+    def test_outputs_that_no_node_computes_are_refused_where_the_runtime_does_not_give_them(
+        self, what: str, refusing: str, taking: str
+    ) -> None:
+        name = "x" if what == "an input" else "w"
+        source = model(
+            f"""<ir_version: 4, opset_import: ["": 9]> g (float[2,3] x) => (float[2,3] y, float[2,3] {name})
+            <float[2,3] w = {{1, 2, 3, 4, 5, 6}}> {{ y = Relu (x) }}"""
+        )
+        if name == "x":
+            del source.graph.initializer[:]
+        with pytest.raises(ConversionRefused, match=f"the output '{name}' is {what}, and"):
+            convert(source, target=refusing)
+        result = convert(source, target=taking).model
+        assert [info.name for info in result.graph.output] == ["y", name]
+
+    def test_an_input_with_a_default_is_an_initializer_to_them(self) -> None:
+        source = model(
+            """<ir_version: 3, opset_import: ["": 7]> g (float[2] x, float[2] w) => (float[2] y, float[2] w)
+            <float[2] w = {1, 2}> { y = Relu (x) }"""
+        )
+        assert convert(source, target="onnxruntime==0.3").model.graph == source.graph
+
     def test_initializers_that_only_subgraphs_read_are_refused_where_these_do_not_find_them(self) -> None:
         text = """<ir_version: 4, opset_import: ["": 9]>
             g (float[3] x, float[2,3] w) => (float[3] y, float[2,3] z) <float[3] c = {1, 2, 3}> {

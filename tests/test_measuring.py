@@ -275,6 +275,19 @@ def test_operators_all_of_whose_failures_are_told_are_not_named(target: Target) 
     assert not target.quirks
 
 
+def _gives_what_no_node_computes(node: NodeProto, facts: ModelFacts) -> bool:
+    return any(info.name not in facts.graph.index.positions for info in facts.model.graph.output)
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["all of them", "none that no node computes"])
+def test_outputs_that_no_node_computes_are_asked_for(cut: bool, cases: list[tuple[Key, list]]) -> None:
+    runtime = Limited({"Neg": _gives_what_no_node_computes} if cut else {}, {})
+    found = measure([one for one in cases if one[0][1] == "Neg"], runtime, Journal(None))
+    target = read_runtime("limited", as_toml(found, "Limited", "1.0")).targets[0]
+    assert target.takes_inputs_as_outputs is not cut
+    assert target.takes_initializers_as_outputs is not cut
+
+
 @pytest.mark.parametrize(
     ("limit", "takes"),
     [(lambda node, facts: True, True), (lambda node, facts: bool(facts.model.graph.initializer), False)],

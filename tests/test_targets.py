@@ -62,6 +62,8 @@ class TestFiles:
         assert target.takes_false_shapes or "false_shapes" in target.sources
         assert target.takes_captured_initializers or "captured_initializers" in target.sources
         assert target.takes_unnamed_dimensions or "unnamed_dimensions" in target.sources
+        assert target.takes_inputs_as_outputs or "inputs_as_outputs" in target.sources
+        assert target.takes_initializers_as_outputs or "initializers_as_outputs" in target.sources
         assert not target.kernels or "kernels" in target.sources
         assert all(one.source for one in (*target.quirks, *target.forms))
         assert target.sources or target.quirks

@@ -73,6 +73,10 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
         yield printable(f"  no initializers that only subgraphs read{source}")
+    if not target.takes_inputs_as_outputs:
+        yield printable(f"  no outputs that are inputs of the model{_source(target, 'inputs_as_outputs')}")
+    if not target.takes_initializers_as_outputs:
+        yield printable(f"  no outputs that are initializers{_source(target, 'initializers_as_outputs')}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
@@ -116,6 +120,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "takes_captured_initializers": target.takes_captured_initializers,
+        "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
+        "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {

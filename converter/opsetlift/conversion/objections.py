@@ -27,6 +27,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
     found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
+    found += _uncomputed_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
@@ -71,6 +72,8 @@ def what_objections_depend_on(
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_captured_initializers,
+        target.takes_inputs_as_outputs,
+        target.takes_initializers_as_outputs,
         target.shared_constants,
     )
 
@@ -103,6 +106,19 @@ def _captured_initializers(facts: ModelFacts, target: Target) -> Iterator[Refusa
             sentence = (
                 f"only subgraphs read the initializer {tensor.name!r}, and {target.called} does not find it there"
             )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The outputs of a model that no node computes."""
+    index = facts.graph.index
+    for info in facts.model.graph.output:
+        # An input with a default is an initializer to them.
+        what, is_taken = "an initializer", target.takes_initializers_as_outputs
+        if info.name not in index.initializers:
+            what, is_taken = "an input", target.takes_inputs_as_outputs or info.name not in index.inputs
+        if not is_taken:
+            sentence = f"the output {info.name!r} is {what}, and {target.called} gives only what nodes compute"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 

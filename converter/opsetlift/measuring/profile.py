@@ -29,6 +29,18 @@ Key = tuple[str, str, int]
 
 FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
 UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS = "unnamed_dimensions", "captured_initializers"
+INPUTS_AS_OUTPUTS, INITIALIZERS_AS_OUTPUTS = "inputs_as_outputs", "initializers_as_outputs"
+
+PROBES = (
+    FUNCTIONS,
+    OPEN_DIMENSIONS,
+    FALSE_SHAPES,
+    UNNAMED_DIMENSIONS,
+    CAPTURED_INITIALIZERS,
+    INPUTS_AS_OUTPUTS,
+    INITIALIZERS_AS_OUTPUTS,
+)
+"""What is asked about models as a whole: keys of target files."""
 
 _PROBES = {
     "stamp": "(float[2] x) => (float[2] y) { y = Neg (x) }",
@@ -44,6 +56,8 @@ _PROBES = {
         "<num_scan_inputs = 1, body = each (float[3] held, float[3] row) => (float[3] same, float[3] sums) { "
         "same = Identity (held) d = Add (held, row) sums = Add (d, c) }> (x, w) }"
     ),
+    INPUTS_AS_OUTPUTS: "(float[2] x) => (float[2] y, float[2] x) { y = Neg (x) }",
+    INITIALIZERS_AS_OUTPUTS: "(float[2] x) => (float[2] y, float[2] w) <float[2] w = {1, 2}> { y = Neg (x) }",
     FUNCTIONS: (
         "(float[2] x) => (float[2] y) { y = local.outer (x, x) } "
         '<domain: "local", opset_import: ["": %d, "local": 1]> outer (a, unused) => (b) { '
@@ -209,7 +223,7 @@ def measure(
     found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
-    for probe in (OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS, FUNCTIONS):
+    for probe in PROBES:
         opset = found.opset.nearest(_OPSETS.get(probe, newest))
         found.takes[probe] = _runs(runner, _model(probe, opset)) or not _runs_neighbour(runner, probe, opset)
     found.inputs_refused = [dtype for dtype in _DTYPES_OF_INPUTS if _refuses_inputs(runner, dtype, found.opset)]

@@ -9,11 +9,8 @@ from typing import Any
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import FEWEST_WRONG, Pattern
 from opsetlift.measuring.profile import (
-    CAPTURED_INITIALIZERS,
-    FALSE_SHAPES,
-    FUNCTIONS,
     OPEN_DIMENSIONS,
-    UNNAMED_DIMENSIONS,
+    PROBES,
     Key,
     Profile,
 )
@@ -65,7 +62,7 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
             yield f'{key} = {{ min = {found.first}{last}, source = "{SOURCE}" }}'
     if profile.inputs_refused:
         yield f'input_dtypes_refused = {{ names = {json.dumps(profile.inputs_refused)}, source = "{SOURCE}" }}'
-    for key in (FUNCTIONS, OPEN_DIMENSIONS, FALSE_SHAPES, UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS):
+    for key in PROBES:
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
     yield ""

@@ -361,7 +361,7 @@ def is_large(kind: TypeProto | None) -> bool:
     dims = kind and dims_of(kind)
     if kind is None or dims is None or kind.WhichOneof("value") != "tensor_type":
         return False
-    most = EMBEDDED.get(dtypes.dtype_name(kind.tensor_type.elem_type), EMBEDDED_OTHERWISE)
+    most = EMBEDDED.get(dtypes.dtype_of_type(dtypes.type_string(kind) or "") or "", EMBEDDED_OTHERWISE)
     return elements([dim for dim in dims if isinstance(dim, int)]) > most
 
 

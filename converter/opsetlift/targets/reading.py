@@ -20,6 +20,8 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
+    inputs_as_outputs = { are_taken = false, source = "docs" }
+    initializers_as_outputs = { are_taken = false, source = "docs" }
     shared_constants = { as_values = ["Add"], alone = ["MatMul.A"], source = "docs" }
     misread_producers = { names = ["pytorch"], operators = ["AveragePool"], source = "docs" }
     computed_constants = { are_taken = false, source = "docs" }
@@ -76,7 +78,8 @@ has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
-which mean the same as none; `default_inputs` whether inputs of the model that are initializers, too, are constants.
+which mean the same as none; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what
+no node computes; `default_inputs` whether inputs of the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
@@ -131,6 +134,8 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
+    "inputs_as_outputs": {"are_taken", "source"},
+    "initializers_as_outputs": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
@@ -291,6 +296,8 @@ class _Reader:
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
+            takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
+            takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),

@@ -51,6 +51,10 @@ class Target:
     """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
+    takes_inputs_as_outputs: bool = True
+    """Whether an output of the model may be an input of it."""
+    takes_initializers_as_outputs: bool = True
+    """Whether an output of the model may be an initializer."""
     shared_constants: SharedConstants | None = None
     """Where it loses constants that several nodes read; None where it loses none."""
     misread_producers: Mapping[str, frozenset[str]] = field(default_factory=dict)
