@@ -371,3 +371,11 @@ def test_an_attribute_that_names_no_dtype_leaves_the_type_unknown() -> None:
     assert ModelFacts(model).graph.type_string("s") is None
     with pytest.raises(ModelFileError, match="Invalid tensor data type -1"):
         convert(model, to=13)
+
+
+def test_an_output_that_the_operator_does_not_have_has_no_dtype() -> None:
+    text = """<ir_version: 10, opset_import: ["": 22]> g (float[1,1,4,4] x) => (float[1,1,2,2] y) {
+        y, more = LpPool <dilations = [2, 2], kernel_shape = [2, 2]> (x)
+    }"""
+    result = convert(onnx.parser.parse_model(text), to=4)
+    assert "1 unproven" in str(result)
