@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,24 @@ def test_dry_runs_are_of_one_node_of_each_kind(monkeypatch: pytest.MonkeyPatch) 
     assert max(sizes) < 40
     assert [one.is_reachable for one in few.opsets] == [one.is_reachable for one in many.opsets]
     assert [one.rewrites * 10 for one in few.opsets] == [one.rewrites for one in many.opsets]
+
+
+def test_other_opsets_are_tried_around_the_first_node_that_a_runtime_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
+    sizes: dict[int, list[int]] = {}
+
+    def counted(source: ModelProto, opsets: Mapping[str, int], *arguments: Any, **named: Any) -> Any:
+        sizes.setdefault(opsets[""], []).append(len(source.graph.node))
+        return walked_copy(source, opsets, *arguments, **named)
+
+    monkeypatch.setattr(dry_run, "walked_copy", counted)
+    model = repeated_blocks()
+    forms = (Form("Abs", "does not run Abs after Reshape", "test", after=frozenset({"Reshape"})),)
+    target = replace(find_target("onnxruntime==1.4"), forms=forms)
+    (answer,) = reach(model, targets=[target], opsets=False).targets
+    assert [refusal.node for refusal in answer.blockers] == [f"f{number}" for number in range(5)]
+    assert sorted(sizes) == list(range(7, 13))
+    assert all(max(found) < 10 for opset, found in sizes.items() if opset != 11), sizes
 
 
 def test_nodes_that_rules_write_are_told_by_those_that_they_stand_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -32,7 +33,15 @@ def called(node: NodeProto) -> str:
 
 
 class PartUndecided(Exception):
-    """What was found of a part of a model does not tell what holds for the whole."""
+    """What was found of a part of a model does not tell what holds for the whole.
+
+    Args:
+        is_refused: Whether a node is refused that stands for its kind: then something is refused in the whole.
+    """
+
+    def __init__(self, *, is_refused: bool = False) -> None:
+        super().__init__()
+        self.is_refused = is_refused
 
 
 @dataclass(frozen=True)
@@ -59,8 +68,7 @@ class Reduced:
         None where something else is refused: what is around these nodes is incomplete, so that it may be wrongly so.
         """
         found: set[int] = set()
-        for refusal in refusals:
-            named = self._by_name.get(refusal.origin or refusal.node, ()) if refusal.path == GRAPH_PATH else ()
+        for named in map(self._named, refusals):
             if len(named) != 1:
                 return None
             found.update(named)
@@ -69,6 +77,13 @@ class Reduced:
         if any(self.kinds[one] not in kinds for one in found):
             return None
         return {self.positions[one] for one in standing}
+
+    def refuses(self, refusals: Iterable[Refusal]) -> bool:
+        """Whether one of the refused nodes stands for its kind."""
+        return any(len(named) == 1 and self.counts[named[0]] for named in map(self._named, refusals))
+
+    def _named(self, refusal: Refusal) -> Sequence[int]:
+        return self._by_name.get(refusal.origin or refusal.node, ()) if refusal.path == GRAPH_PATH else ()
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[int]]:
@@ -87,13 +102,18 @@ class Kinds:
         depth: How many nodes before a node decide on it.
     """
 
-    def __init__(self, facts: ModelFacts, rule_book: RuleBook, depth: int) -> None:
+    def __init__(self, facts: ModelFacts, rule_book: RuleBook, depth: int = 0) -> None:
         self._facts = facts
         self._index = facts.graph.index
-        self._depth = depth
-        own = kinds_of_nodes(WalkState(facts.model, facts.model, {}, rule_book, facts=facts))
+        self._own = kinds_of_nodes(WalkState(facts.model, facts.model, {}, rule_book, facts=facts))
         self._producers = [[self._producer(name) for name in names] for names in self._index.inputs_by_node]
-        self._kinds = self._refined(own)
+        self._depth, self._kinds = depth, self._refined(depth)
+
+    def at(self, depth: int) -> Kinds:
+        """The kinds of nodes where so many nodes before a node decide on it."""
+        other = copy(self)
+        other._depth, other._kinds = depth, self._refined(depth)
+        return other
 
     def _producer(self, name: str) -> int | str:
         """The position of the node that computes a value, or what else gives it."""
@@ -101,10 +121,10 @@ class Kinds:
             return self._index.positions[name]
         return "input" if name in self._index.inputs else "constant" if name else ""
 
-    def _refined(self, own: Sequence[Hashable]) -> Sequence[Hashable]:
+    def _refined(self, depth: int) -> Sequence[Hashable]:
         """Kinds that differ where those of the nodes before differ."""
-        kinds = own
-        for _ in range(self._depth):
+        kinds = own = self._own
+        for _ in range(depth):
             numbers: dict[Hashable, int] = {}
             kinds = [
                 numbers.setdefault(
@@ -113,6 +133,12 @@ class Kinds:
                 for one, producers in zip(own, self._producers, strict=True)
             ]
         return kinds
+
+    def facts_of_all(self) -> ModelFacts:
+        """The facts of the whole model, with the kind of each node."""
+        facts, tables = self._facts, self._facts.tables
+        graph = replace(tables.graph, kinds_in_whole=dict(enumerate(self._kinds)))
+        return ModelFacts(facts.model, facts.base_dir, tables=replace(tables, graph=graph))
 
     def nodes_like(self, positions: Iterable[int]) -> list[int]:
         """All nodes of the kinds of some."""
@@ -124,16 +150,26 @@ class Kinds:
         kinds = {part.kinds[one] for one in part.facts.tables.nodes_with_large_constants if part.counts[one] > 1}
         return {position for position, kind in enumerate(self._kinds) if kind in kinds}
 
-    def reduced(self, whole: Collection[int] = ()) -> Reduced:
-        """The model with one node of each kind, and with those at some positions in any case."""
-        counts = Counter(self._kinds)
-        first = {kind: position for position, kind in reversed(list(enumerate(self._kinds)))}
-        in_full = {self._kinds[position] for position in whole}
-        weights = {position: counts[kind] for kind, position in first.items() if kind not in in_full}
-        weights.update(dict.fromkeys(whole, 1))
+    def reduced(self, whole: Collection[int] = (), *, others: bool = True) -> Reduced:
+        """The model with one node of each kind, and with those at some positions in any case.
+
+        Args:
+            whole: Positions of nodes that stand for themselves alone.
+            others: Whether the other kinds are wanted, too.
+        """
+        weights = dict.fromkeys(whole, 1)
+        if others:
+            counts = Counter(self._kinds)
+            first = {kind: position for position, kind in reversed(list(enumerate(self._kinds)))}
+            in_full = {self._kinds[position] for position in whole}
+            weights.update({position: counts[kind] for kind, position in first.items() if kind not in in_full})
         positions = sorted(self._with_context(weights))
+        part = self._part(positions)
+        # The others lack some of the nodes that decide on them.
+        standing = {place: self._kinds[one] for place, one in enumerate(positions) if one in weights}
+        part.tables.graph.kinds_in_whole = standing
         return Reduced(
-            self._part(positions),
+            part,
             positions,
             [weights.get(position, 0) for position in positions],
             [self._kinds[position] for position in positions],

@@ -50,6 +50,7 @@ class ScopeTables:
         site_numbers: For nodes, by position, a number that only those have that are alike for rules; None for a node
             that is alike to no other.
         numbered_sites: What that number stands for.
+        kinds_in_whole: The kinds of nodes in the model that this one is a part of, for those that fare as there.
         kinds: For each node its kind, as `LikeNodes.learn` gives it; filled with the types.
         presumed: Types that were worked out before, of values that need not be inferred.
         children: Those of subgraphs, by the node's position and the attribute.
@@ -65,6 +66,7 @@ class ScopeTables:
     value_keys: dict[str, Hashable] = field(default_factory=dict)
     site_numbers: dict[int, int | None] = field(default_factory=dict)
     numbered_sites: dict[Hashable, int] = field(default_factory=dict)
+    kinds_in_whole: Mapping[int, Hashable] = field(default_factory=dict)
     kinds: list[int] = field(default_factory=list)
     presumed: Mapping[str, TypeProto] = field(default_factory=dict)
     children: dict[tuple[int, str], ScopeTables] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NoReturn
@@ -128,6 +128,8 @@ class DryRun:
         """Whether other opsets are tried where a runtime refuses these."""
         self.smaller: DryRun | None = None
         """Dry runs of a smaller part: what it refuses, this one does."""
+        self.around: Callable[[Collection[int]], DryRun] | None = None
+        """Gives dry runs of the part around some nodes of the whole model."""
         self._part = part
         self._names = names
         self._opsets: Mapping[str, int] = {}
@@ -140,11 +142,21 @@ class DryRun:
         facts = self._shared.facts()
         return DryRun(self._source, self._base_dir, facts, part=self._part, names=self._names, until_refused=True)
 
+    def smaller_parts(self, refusals: Sequence[Refusal]) -> Iterator[DryRun]:
+        """Dry runs of smaller parts: what they refuse, this one does. First that around a node that was refused."""
+        if self.around is not None:
+            names = {one.origin or one.node for one in refusals if one.path == GRAPH_PATH}
+            first = next((place for place, one in enumerate(self._source.graph.node) if called(one) in names), None)
+            if first is not None:
+                yield self.around([first if self._part is None else self._part.positions[first]])
+        if self.smaller is not None:
+            yield self.smaller
+
     def _refuse(self, refusals: Sequence[Refusal]) -> NoReturn:
         """Raise ConversionRefused; PartUndecided where nodes are refused that stand for no others."""
         of_nodes = [one for one in refusals if one.node]
         if self._part is not None and self._part.positions_refused(of_nodes) is None:
-            raise PartUndecided
+            raise PartUndecided(is_refused=self._part.refuses(of_nodes))
         raise ConversionRefused(refusals)
 
     def _with_origins(self, refusals: Sequence[Refusal], walked: Walked) -> Sequence[Refusal]:

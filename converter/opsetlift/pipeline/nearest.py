@@ -39,28 +39,53 @@ def search_for_nearest(
 
 
 def opsets_for_runtime(
-    model: ModelProto, refused: Mapping[str, int], options: Options, facts: ModelFacts, dry: DryRun | None
+    model: ModelProto,
+    refused: Mapping[str, int],
+    refusals: Sequence[Refusal],
+    options: Options,
+    facts: ModelFacts,
+    dry: DryRun | None,
 ) -> Mapping[str, int] | None:
     """The opsets nearest to the refused ones that work for the runtime; None where there are none.
 
     Args:
         model: The model before the conversion.
         refused: The opsets at which something is refused, by domain.
+        refusals: What is refused there.
         options: What was asked for, with the runtime.
         facts: Those of the model.
         dry: What dry runs of the model share, where it is itself in one.
     """
     assert options.runtime is not None
-    found = _Search(model, options, facts, dry).nearest_of_runtime(options.runtime, refused)
+    search = _Search(model, options, facts, dry, list(dry.smaller_parts(refusals)) if dry is not None else ())
+    found = search.nearest_of_runtime(options.runtime, refused)
     return found.opsets if found is not None else None
 
 
 class _Search:
-    def __init__(self, model: ModelProto, options: Options, facts: ModelFacts, dry: DryRun | None = None) -> None:
+    """Dry runs of a model to one destination after the other.
+
+    Args:
+        model: The model before the conversion.
+        options: What was asked for.
+        facts: Those of the model.
+        dry: What dry runs of the model share, where there were some before.
+        parts: Dry runs of smaller parts, to be asked first.
+    """
+
+    def __init__(
+        self,
+        model: ModelProto,
+        options: Options,
+        facts: ModelFacts,
+        dry: DryRun | None = None,
+        parts: Sequence[DryRun] = (),
+    ) -> None:
         self._own = imported_opsets(model.opset_import)
         self._options = options
         self._book = options.rule_book or default_rule_book()
         self._dry = dry or DryRun(model, facts.base_dir, facts.renewed())
+        self._parts = parts
 
     def nearest(self, asked: Mapping[str, int], refusals: Sequence[Refusal]) -> Nearest | None:
         options, runtime = self._options, self._options.runtime
@@ -81,7 +106,7 @@ class _Search:
 
     def _works(self, opsets: Mapping[str, int], ir: int | None, runtime: Target | None) -> bool:
         """Whether a dry run is refused nowhere."""
-        if self._dry.smaller is not None and self._is_refused_in(self._dry.smaller, opsets, ir, runtime):
+        if any(self._is_refused_in(part, opsets, ir, runtime) for part in self._parts):
             return False
         try:
             self._dry.search.walked(opsets, self._book, runtime, exact=self._options.exact)
@@ -99,8 +124,8 @@ class _Search:
             part.ir_version(part.walked(opsets, self._book, runtime, exact=self._options.exact), ir, runtime)
         except (ConversionRefused, InternalError):
             return True
-        except PartUndecided:
-            return False
+        except PartUndecided as undecided:
+            return undecided.is_refused
         return False
 
     def _nearest_ir_version(self, opsets: Mapping[str, int], asked: int) -> Nearest | None:

@@ -21,6 +21,7 @@ from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
+from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.support.showing import Shown
@@ -30,7 +31,7 @@ Opsets = tuple[tuple[str, int], ...]
 """Opsets by domain, as a key."""
 
 
-_FEWEST_NODES = 1_000
+_FEWEST_NODES = 300
 """Of a model with fewer nodes, all of them are tried: to find the kinds of nodes would take longer than it saves."""
 
 _NEAR = 3
@@ -110,6 +111,7 @@ class Reach(Shown):
         }
 
 
+@rarely_collected()
 def reach(
     model: Model,
     *,
@@ -174,6 +176,7 @@ class _Jobs:
         self._job = job
         self._depths = depths
         self._folded: Job | None = None
+        self._kinds: dict[bool, Kinds | None] = {}
         self._trials: dict[tuple[bool, int], _Trials] = {}
 
     def _after_folding(self, runtime: Target) -> Job:
@@ -196,8 +199,17 @@ class _Jobs:
         is_folded = runtime is not None and not runtime.computes_constants
         if (is_folded, depth) not in self._trials:
             job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
-            self._trials[is_folded, depth] = _Trials(job, depth)
+            if is_folded not in self._kinds:
+                self._kinds[is_folded] = _kinds(job)
+            self._trials[is_folded, depth] = _Trials(job, self._kinds[is_folded], depth)
         return self._trials[is_folded, depth]
+
+
+def _kinds(job: Job) -> Kinds | None:
+    """The kinds of a model's nodes; None where all nodes are tried."""
+    facts, book = job.facts_of(job.model), job.options.rule_book
+    is_large = len(job.model.graph.node) >= _FEWEST_NODES
+    return Kinds(facts, book) if book and is_large and is_reducible(facts) else None
 
 
 class _Trials:
@@ -205,14 +217,15 @@ class _Trials:
 
     Args:
         job: The job before its conversion.
+        kinds: The kinds of nodes for rules alone; None where all nodes are tried.
         depth: How many nodes before a node decide for a runtime on it.
     """
 
-    def __init__(self, job: Job, depth: int) -> None:
+    def __init__(self, job: Job, kinds: Kinds | None, depth: int) -> None:
         self._job = job
         self._facts = job.facts_of(job.model)
         # What a runtime takes depends on what the nodes before have become, and that on those before them.
-        self._depth = 2 * depth + 1 if depth else 0
+        self._kinds = kinds.at(2 * depth + 1) if kinds and depth else kinds
         self._jobs: dict[bool, Job] = {}
         self._part: Reduced | None = None
         self._part_jobs: dict[bool, Job] = {}
@@ -227,17 +240,13 @@ class _Trials:
     def _smallest(self) -> Reduced | None:
         return self._kinds.reduced() if self._kinds is not None else None
 
-    @cached_property
-    def _kinds(self) -> Kinds | None:
-        book = self._job.options.rule_book
-        is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
-        return Kinds(self._facts, book, self._depth) if book and is_large and is_reducible(self._facts) else None
-
     def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
         """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
         while self._kinds is not None:
             part = self._part = self._part or (self._kinds.reduced(self._in_full) if self._in_full else self._smallest)
             assert part is not None
+            if self._is_nearly_all(part):
+                break
             if only_counts not in self._part_jobs:
                 self._part_jobs[only_counts] = self._job_of(part, only_counts=only_counts)
             try:
@@ -251,18 +260,37 @@ class _Trials:
             self._part, self._part_jobs = None, {}
         if only_counts not in self._jobs:
             model, base_dir = self._job.model, self._job.base_dir
-            dry = DryRun(model, base_dir, self._facts, names=self._names, only_counts=only_counts)
+            facts = self._facts if self._kinds is None else self._kinds.facts_of_all()
+            dry = DryRun(model, base_dir, facts, names=self._names, only_counts=only_counts)
+            if self._smallest is not None:
+                dry.around, dry.smaller = self._around, self._dry_run(self._smallest)
             self._jobs[only_counts] = replace(self._job, dry=dry)
         return _answer(self._jobs[only_counts], opsets, place)
 
+    def _is_nearly_all(self, part: Reduced) -> bool:
+        """Whether a walk of all nodes takes hardly longer than of a part."""
+        return 2 * len(part.positions) > len(self._job.model.graph.node)
+
     def _job_of(self, part: Reduced, *, only_counts: bool = False, searches: bool = True) -> Job:
-        names = self._names.renewed()
-        dry = DryRun(part.model, self._job.base_dir, part.facts, part=part, names=names, only_counts=only_counts)
-        dry.searches = searches
+        dry = self._dry_run(part, only_counts=only_counts)
+        dry.searches, dry.around = searches, self._around
         if part is not self._smallest and self._smallest is not None:
-            smallest, names = self._smallest, self._names.renewed()
-            dry.smaller = DryRun(smallest.model, self._job.base_dir, smallest.facts, part=smallest, names=names)
+            dry.smaller = self._dry_run(self._smallest)
         return replace(self._job, model=part.model, facts=part.facts, dry=dry)
+
+    def _around(self, positions: Collection[int]) -> DryRun:
+        assert self._kinds is not None
+        return self._dry_run(self._kinds.reduced(positions, others=False))
+
+    def _dry_run(self, part: Reduced, *, only_counts: bool = False) -> DryRun:
+        return DryRun(
+            part.model,
+            self._job.base_dir,
+            part.facts,
+            part=part,
+            names=self._names.renewed(),
+            only_counts=only_counts,
+        )
 
     def _with_all_places(self, found: Answer, part: Reduced, opsets: Mapping[str, int], place: str | Target) -> Answer:
         """The answer with the refusals of all nodes. Raises PartUndecided where they are not found this way."""

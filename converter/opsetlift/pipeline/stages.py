@@ -159,7 +159,7 @@ def _other_opsets(
         return None
     if not is_free or any(one.why is not Why.TARGET for one in refused.refusals):
         return None
-    return opsets_for_runtime(model, opsets, job.options, job.facts_of(model), job.dry)
+    return opsets_for_runtime(model, opsets, refused.refusals, job.options, job.facts_of(model), job.dry)
 
 
 def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[ModelProto, Converted]:

@@ -34,6 +34,9 @@ def site_key(node: NodeProto, opset: int, scope: ScopeValues) -> Hashable | None
 
 def given_site_key(index: int, node: NodeProto, scope: ScopeValues) -> Hashable | None:
     """The same of the node at a position of the original scope; walks of one model share what it takes."""
+    kind = scope.facts.tables.kinds_in_whole.get(index)
+    if kind is not None:
+        return "kind", kind
     numbers = scope.facts.tables.site_numbers
     if index not in numbers:
         if not all(scope.facts.is_as_given(name) for name in (*node.input, *node.output) if name):

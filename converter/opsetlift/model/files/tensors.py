@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from math import prod
+from operator import attrgetter
 
 import onnx
 from onnx import AttributeProto, TensorProto
@@ -76,8 +77,8 @@ def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
 
 
 def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
-    attributes = [one for node in nodes for one in node.attribute[:] if one.type in _KINDS_WITH_TENSORS]
-    yield from _tensors_of_attributes(attributes)
+    given = filter(None, map(attrgetter("attribute"), nodes))  # most nodes have none, which is told faster in C
+    yield from _tensors_of_attributes([one for each in given for one in each[:] if one.type in _KINDS_WITH_TENSORS])
 
 
 def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
