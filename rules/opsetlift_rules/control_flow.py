@@ -162,20 +162,14 @@ _SHAPES = "11 lets the branches give different shapes"
 _WITHOUT_STATES = "11 adds loops without states"
 _SEQUENCES = "13 adds sequences"
 _MODES = "16 adds bfloat16 and optionals; the list of modes is only reformatted"
+_CARRY_OR_ADD = in_turn(carry_sequences_as_tensors, add_a_dummy_loop_state)
 
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=replace_branches_of_different_shapes, because=_SHAPES),
     Step("If", 11, 13, up=unchanged, down=carry_sequences_as_tensors, because=_SEQUENCES),
     Step("If", 13, 16, up=unchanged, down=cast_values_around_the_body),
     Step("Loop", 1, 11, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
-    Step(
-        "Loop",
-        11,
-        13,
-        up=unchanged,
-        down=in_turn(carry_sequences_as_tensors, add_a_dummy_loop_state),
-        because=_SEQUENCES,
-    ),
+    Step("Loop", 11, 13, up=unchanged, down=_CARRY_OR_ADD, because=_SEQUENCES),
     Step("Loop", 13, 16, up=unchanged, down=cast_values_around_the_body, because=_MODES),
 ]
 
