@@ -183,8 +183,7 @@ class Site(ABC):
     def scalarize(self, output: int, parts: Sequence[str]) -> None:
         """Replace an output of a type that the destination version lacks with its elements, and remove the node.
 
-        Rules ask for the elements with `parts`; a node that uses the output otherwise is refused. What else stands for
-        a value is a tuple of a class of its own, by which rules tell it.
+        Rules get them by `parts`; other uses are refused. A tuple of a rule's own class may stand for the elements.
         """
 
     @property
