@@ -204,7 +204,7 @@ def split_into_elements(site: Site) -> None:
     """
     op = site.op_at(opsets.AXES_AS_INPUTS)
     axis = site.attribute("axis", 0)
-    keepdims = bool(site.input(1)) or bool(site.attribute("keepdims", 1))
+    keepdims = packed_sequences.keeps_the_axis(site, site.input(1), site.attribute("keepdims", 1))
     lengths = _lengths(site, axis)
     if lengths is None:
         packed = packed_sequences.split(site, op, site.input(0), site.input(1), axis, keepdims=keepdims)

@@ -1,6 +1,8 @@
 """Sequences below 11, where there are none: they are taken apart where their length is known."""
 
+import numpy
 import pytest
+from onnxruntime import InferenceSession
 
 from opsetlift import ConversionRefused, convert, convert_version
 from opsetlift.support.refusal import Why
@@ -396,4 +398,34 @@ def test_a_list_that_leaves_the_model_is_refused_below_13():
         12,
         Why.NO_EQUIVALENT,
         "used as a whole",
+    )
+
+
+@pytest.mark.parametrize("to", [12, 10, 8])
+def test_pieces_of_the_length_1_lose_the_axis_as_in_onnxruntime(to):
+    # PyTorch exports `unbind` so; the length of the axis is open.
+    before = model(
+        f"""{HEADER} g (float[N, 3] x, int64 p) => (float[] y, float[] z) <int64 length = {{1}}> {{
+            s = SplitToSequence <axis = 0, keepdims = 0> (x, length)
+            e = SequenceAt (s, p)
+            y = Softmax <axis = 0> (e)
+            z = ConcatFromSequence <axis = 1, new_axis = 1> (s)
+        }}"""
+    )
+    converted = convert(before, to=to).model
+    x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    for one in (before, converted):
+        y, z = InferenceSession(one.SerializeToString()).run(None, {"x": x, "p": numpy.array(1)})
+        assert y.shape == (3,)
+        assert z.tolist() == x.T.tolist()
+
+
+def test_a_length_that_is_computed_may_take_the_axis_away_and_is_refused():
+    check_refusal(
+        f"""{HEADER} g (float[N, 3] x, int64 k, int64 p) => (float[] y) {{
+            s = SplitToSequence <keepdims = 0> (x, k) y = SequenceAt (s, p)
+        }}""",
+        10,
+        Why.INPUT_NOT_CONSTANT,
+        "keepdims=0",
     )

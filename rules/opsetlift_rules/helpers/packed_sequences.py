@@ -145,6 +145,22 @@ def _joined_in_front(site: Site, op: Operators, packed: Packed, *, new_axis: boo
     return str(op.at(opsets.ALLOWZERO).Reshape(packed.data, op.Concat(rows, rest, axis=0), allowzero=1))
 
 
+def keeps_the_axis(site: Site, lengths: str, keepdims: int) -> bool:
+    """Whether the pieces of a SplitToSequence keep the axis that is split.
+
+    Without it they are pieces of length 1, by default or by a scalar. `docs/disagreements.md` says why a scalar counts.
+    """
+    if keepdims or not lengths:
+        return bool(keepdims)
+    length = site.constant_value(lengths)
+    if length is None and site.rank(lengths, because="keepdims=0 counts for a scalar, not for a list") == 0:
+        site.refuse(
+            Why.INPUT_NOT_CONSTANT,
+            f"keepdims=0 removes the axis of pieces of length 1, and the length {lengths!r} is computed at run time",
+        )
+    return length is None or length.ndim > 0 or int(length) != 1
+
+
 def split(site: Site, op: Operators, value: str, size: str, axis: int, *, keepdims: bool) -> Packed:
     """The pieces of a tensor along an axis, of `size` each, a scalar, or of 1 where there is none ("").
 

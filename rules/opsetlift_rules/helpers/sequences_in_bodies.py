@@ -179,7 +179,7 @@ def _concatenate(body: _Body, op: Operators, node: NodeProto) -> list[Value]:
 
 def _split(body: _Body, op: Operators, node: NodeProto) -> list[Value]:
     split, axis = body.tensor(op, _input(node, 1)), _attribute(node, "axis", 0)
-    keepdims = bool(split) or bool(_attribute(node, "keepdims", 1))
+    keepdims = packed_sequences.keeps_the_axis(body.site, split, _attribute(node, "keepdims", 1))
     return [packed_sequences.split(body.site, op, body.tensor(op, node.input[0]), split, axis, keepdims=keepdims)]
 
 
