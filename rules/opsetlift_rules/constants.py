@@ -165,6 +165,9 @@ def copy_sequence_by_insert_and_erase(site: Site) -> None:
     found = site.dtype(0, "")
     if not found.startswith("seq(tensor("):
         return
+    if (parts := site.parts(0)) is not None:
+        site.scalarize(0, parts)
+        return
     dtype = found.removeprefix("seq(tensor(").removesuffix("))")
     filler = numpy.array("", dtype=object) if dtype == "string" else numpy.zeros((), numpy_dtype(dtype))
     op = site.op

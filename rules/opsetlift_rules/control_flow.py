@@ -1,7 +1,7 @@
 """Conditions and loops.
 
 If    11: the branches' shapes may differ · 13, 16, 19, 21, 23, 24, 25: more types
-Loop  13: states are optional · 13, 16, 19, 21, 23, 24, 25: more types
+Loop  11: states are optional · 13: sequences, too · 13, 16, 19, 21, 23, 24, 25: more types
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy
 from onnx import GraphProto
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, before_bodies, for_lost_types, in_turn, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.bodies import cast_values_around_the_body, subgraph_input_types, subgraph_output_shape
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.sequences_in_bodies import carried_as_tensors
 from opsetlift_rules.helpers.zeros import zero
 
 
@@ -58,8 +59,24 @@ def _branches_become_loops(site: Site) -> None:
     site.replace(*values)
 
 
+@before_bodies
+@for_lost_types
+def carry_sequences_as_tensors(site: Site) -> None:
+    """Carry the sequences of an If-13 or a Loop-13 in vectors: of their elements, and of the shapes of these."""
+    if not any(site.dtype(name, "").startswith("seq(") for name in (*site.inputs, *site.node.output) if name):
+        return
+    results = carried_as_tensors(site, site.op_at(opsets.AXES_AS_INPUTS))
+    for position, (name, result) in enumerate(zip(site.node.output, results, strict=False)):
+        if not isinstance(result, str):
+            site.scalarize(position, result)
+        elif name:
+            site.op.declare(result, site.dtype(name), site.shape(name))
+    if any(isinstance(result, str) for result in results):
+        site.replace(*(result if isinstance(result, str) else None for result in results))
+
+
 def add_a_dummy_loop_state(site: Site) -> None:
-    """Add a state to Loop-13 without any: Loop-11 requires at least one."""
+    """Add a state to Loop-11 without any: Loop-1 requires at least one."""
     if len(site.inputs) > 2:
         return
     given = subgraph_input_types(site, "body")
@@ -142,14 +159,17 @@ def _reads(graph: GraphProto, name: str) -> bool:
 
 
 _SHAPES = "11 lets the branches give different shapes"
-_WITHOUT_STATES = "13 adds sequences, and loops without states"
+_WITHOUT_STATES = "11 adds loops without states"
+_SEQUENCES = "13 adds sequences"
 _MODES = "16 adds bfloat16 and optionals; the list of modes is only reformatted"
+_CARRY_OR_ADD = in_turn(carry_sequences_as_tensors, add_a_dummy_loop_state)
 
 STEPS = [
     Step("If", 1, 11, up=unchanged, down=replace_branches_of_different_shapes, because=_SHAPES),
+    Step("If", 11, 13, up=unchanged, down=carry_sequences_as_tensors, because=_SEQUENCES),
     Step("If", 13, 16, up=unchanged, down=cast_values_around_the_body),
-    Step("Loop", 1, 11, up=unchanged, down=unchanged, because="11 only rewords the example"),
-    Step("Loop", 11, 13, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
+    Step("Loop", 1, 11, up=unchanged, down=add_a_dummy_loop_state, because=_WITHOUT_STATES),
+    Step("Loop", 11, 13, up=unchanged, down=_CARRY_OR_ADD, because=_SEQUENCES),
     Step("Loop", 13, 16, up=unchanged, down=cast_values_around_the_body, because=_MODES),
 ]
 

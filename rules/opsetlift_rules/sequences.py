@@ -16,10 +16,11 @@ from opsetlift.rulebook.function_body import expand
 from opsetlift.rulebook.rule import Introduction
 from opsetlift.rulebook.site import Dims, Operators, Site, static_shape
 from opsetlift.support.refusal import Why
-from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers import opsets, packed_sequences
 from opsetlift_rules.helpers.axes import counted_from_front, gather_within
 from opsetlift_rules.helpers.bodies import subgraph_input_types
 from opsetlift_rules.helpers.broadcasting import have_one_shape
+from opsetlift_rules.helpers.packed_sequences import Packed
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 _MOST_PARTS = 1024
@@ -38,7 +39,12 @@ def remove_empty_sequence(site: Site) -> None:
 
 def insert_element(site: Site) -> None:
     """Replace SequenceInsert-11: insert the tensor among the known elements."""
-    parts, tensor = list(_parts(site)), site.input(1)
+    found, tensor = _parts(site), site.input(1)
+    if isinstance(found, Packed):
+        op = site.op_at(opsets.AXES_AS_INPUTS)
+        site.scalarize(0, packed_sequences.insert(site, op, found, tensor, site.input(2)))
+        return
+    parts = list(found)
     position = _position(site, 2, len(parts), len(parts), default=len(parts))
     if isinstance(position, int):
         site.scalarize(0, [*parts[:position], tensor, *parts[position:]])
@@ -55,7 +61,12 @@ def insert_element(site: Site) -> None:
 
 def erase_element(site: Site) -> None:
     """Replace SequenceErase-11: remove one of the known elements."""
-    parts = list(_parts(site))
+    found = _parts(site)
+    if isinstance(found, Packed):
+        op = site.op_at(opsets.AXES_AS_INPUTS)
+        site.scalarize(0, packed_sequences.erase(site, op, found, site.input(1)))
+        return
+    parts = list(found)
     position = _position(site, 1, len(parts), len(parts) - 1, default=len(parts) - 1)
     if isinstance(position, int):
         site.scalarize(0, [*parts[:position], *parts[position + 1 :]])
@@ -76,6 +87,10 @@ def select_element(site: Site) -> None:
     A position that is computed at run time gathers from all elements of one shape, and else decides in Ifs.
     """
     parts = _parts(site)
+    if isinstance(parts, Packed):
+        op = site.op_at(opsets.AXES_AS_INPUTS)
+        _replace(site, packed_sequences.element_at(site, op, parts, site.input(1)))
+        return
     position = _position(site, 1, len(parts), len(parts) - 1)
     if isinstance(position, int):
         site.replace(parts[position])
@@ -117,17 +132,32 @@ def _shape_of_either(one: Dims | None, other: Dims | None) -> Dims | None:
 
 def fold_length(site: Site) -> None:
     """Replace SequenceLength-11 with the number of known elements."""
-    site.replace(site.constant(len(_parts(site)), "int64", "length"))
+    parts = _parts(site)
+    if isinstance(parts, Packed):
+        site.replace(packed_sequences.length(site, site.op_at(opsets.AXES_AS_INPUTS), parts))
+    else:
+        site.replace(site.constant(len(parts), "int64", "length"))
+
+
+def _replace(site: Site, result: str) -> None:
+    """Replace the node with a tensor whose shape inference cannot know."""
+    output = site.output(0)
+    site.op.declare(result, site.dtype(output), site.shape(output))
+    site.replace(result)
 
 
 def concatenate_elements(site: Site) -> None:
     """Replace ConcatFromSequence-11 with Concat of the known elements."""
-    parts = list(_parts(site))
+    parts = _parts(site)
     if not parts:
         site.refuse(Why.INVALID_MODEL, "the sequence is empty, so there is nothing to concatenate")
-    op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis")
-    if site.attribute("new_axis", 0):
-        site.replace(_stacked(site, op, parts, axis))
+    op, axis, new_axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis"), bool(site.attribute("new_axis", 0))
+    if isinstance(parts, Packed):
+        shape = site.shape(site.output(0))
+        axis = axis if shape is None else axis % len(shape)
+        _replace(site, packed_sequences.concatenate(site, op, parts, axis, new_axis=new_axis))
+    elif new_axis:
+        site.replace(_stacked(site, op, list(parts), axis))
     else:
         site.replace(op.Concat(*parts, axis=axis))
 
@@ -137,7 +167,7 @@ def _stacked(site: Site, op: Operators, parts: list[str], axis: int) -> str:
     return str(op.Concat(*(op.Unsqueeze(part, axes) for part in parts), axis=axis))
 
 
-def _parts(site: Site) -> tuple[str, ...]:
+def _parts(site: Site) -> tuple[str, ...] | Packed:
     parts = site.parts(0)
     if parts is None:
         site.refuse(
@@ -168,10 +198,18 @@ def _position(site: Site, place: int, length: int, highest: int, default: int | 
 
 
 def split_into_elements(site: Site) -> None:
-    """Replace SplitToSequence-11 with Split, if the number of elements follows from the lengths or the axis."""
+    """Replace SplitToSequence-11 with Split, if the number of elements follows from the lengths or the axis.
+
+    Pieces of one length, whose number is computed at run time, become vectors.
+    """
     op = site.op_at(opsets.AXES_AS_INPUTS)
     axis = site.attribute("axis", 0)
+    keepdims = packed_sequences.keeps_the_axis(site, site.input(1), site.attribute("keepdims", 1))
     lengths = _lengths(site, axis)
+    if lengths is None:
+        packed = packed_sequences.split(site, op, site.input(0), site.input(1), axis, keepdims=keepdims)
+        site.scalarize(0, packed)
+        return
     if isinstance(lengths, str):
         count = static_shape(site, lengths, because="its length is the number of elements")[0]
     else:
@@ -186,28 +224,29 @@ def split_into_elements(site: Site) -> None:
         return
     split = lengths if isinstance(lengths, str) else site.constant(lengths, "int64", "lengths")
     parts = op.Split(site.input(0), split, axis=axis, outputs=count) if count > 1 else [site.input(0)]
-    if not site.input(1) and not site.attribute("keepdims", 1):
+    if not keepdims:
         parts = [op.Squeeze(part, site.constant([axis], "int64")) for part in parts]
     site.scalarize(0, list(parts))
 
 
-def _lengths(site: Site, axis: int) -> list[int] | str:
-    """The lengths of the elements along the axis, or the name of them where only their number is known."""
+def _lengths(site: Site, axis: int) -> list[int] | str | None:
+    """The lengths of the elements along the axis, or the name of them where only their number is known.
+
+    None where not even that is.
+    """
     value = site.constant_value(1) if site.input(1) else numpy.array(1)
     if value is None:
         if site.rank(1, because="the rank shows whether split is one length for all elements or a list") != 1:
-            site.refuse(
-                Why.INPUT_NOT_CONSTANT,
-                "sequences do not exist below opset 11, and the number of elements is computed at run time",
-            )
+            return None
         return site.input(1)
     if value.ndim:
         return [int(length) for length in value]
-    because = "sequences do not exist below opset 11, so the number of elements must be known"
-    rank = site.rank(0, because=because)
-    size = (site.shape(0) or [])[counted_from_front(site, [axis], rank, name="axis")[0]]
+    shape = site.shape(0)
+    if shape is None:
+        return None
+    size = shape[counted_from_front(site, [axis], len(shape), name="axis")[0]]
     if not isinstance(size, int):
-        site.refuse(Why.SHAPE_UNKNOWN, f"the size of axis {axis} of {site.input(0)!r} cannot be inferred; {because}")
+        return None
     step = int(value)
     return [end - start for start, end in pairwise([*range(0, size, step), size])]
 
@@ -220,7 +259,7 @@ def repeat_body_for_each_element(site: Site) -> None:
         site.refuse(Why.INVALID_MODEL, f"the body has {taken_by_body} inputs, and the node gives {given}")
     parts = [site.parts(position) for position in range(len(site.inputs))]
     first = parts[0]
-    if first is None:
+    if first is None or isinstance(first, Packed):
         expand(site)
         return
     columns: list[list[str]] = [[] for _ in site.node.output]

@@ -70,10 +70,12 @@ def test_inserting_and_erasing_leave_the_given_sequence_alone() -> None:
     [
         (None, 1, [(1, 2)] * 5),
         (None, 0, [(2,)] * 5),
+        (numpy.array(1), 0, [(2,)] * 5),
+        (numpy.array([1] * 5), 0, [(1, 2)] * 5),
         (numpy.array(2), 0, [(2, 2), (2, 2), (1, 2)]),
         (numpy.array([4, 0, 1]), 1, [(4, 2), (0, 2), (1, 2)]),
     ],
-    ids=["ones", "ones squeezed", "chunks ignore keepdims", "lengths"],
+    ids=["ones", "ones squeezed", "named ones squeezed", "listed ones", "chunks ignore keepdims", "lengths"],
 )
 def test_a_tensor_splits_into_a_sequence(split: Any, keepdims: int, shapes: list[tuple[int, ...]]) -> None:
     tensor = numpy.arange(10, dtype=numpy.float32).reshape(5, 2)

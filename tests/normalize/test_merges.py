@@ -85,13 +85,16 @@ def test_views_of_known_shape_become_one_reshape() -> None:
     )
 
 
-def test_a_target_that_copies_a_size_of_an_open_shape_stays() -> None:
-    graph = (
-        "g (float[N,4] x) => (float[A,B] y) <int64[2] s = {4, -1}, int64[2] t = {0, -1}> { a = "
-        "Reshape(x, s) y = Reshape(a, t) }"
-    )
-    before = graph.replace("{4, -1}", "{-1, 2}")
-    check_unchanged("merge-reshapes", before)
+def test_a_target_that_copies_a_size_names_the_others() -> None:
+    before = "g (float[N,4] x) => (float[A,B] y) <int64[2] s = {-1, 2}, int64[3] t = {0, 1, -1}> "
+    before += "{ a = Reshape(x, s) b = Reshape(a, t) y = Neg(b) }"
+    after = before.split("<")[0] + "<int64[3] b_shape = {-1, 1, 2}> { b = Reshape(x, b_shape) y = Neg(b) }"
+    check_rewrite("merge-reshapes", before, after)
+
+
+def test_a_target_that_copies_one_of_two_open_sizes_stays() -> None:
+    graph = "g (float[N,M,4] x) => (float[A,B,C] y) <int64[3] s = {0, -1, 2}, int64[3] t = {0, 2, -1}> "
+    check_unchanged("merge-reshapes", graph + "{ a = Reshape(x, s) y = Reshape(a, t) }")
 
 
 def test_squeeze_and_unsqueeze_undo_each_other_whatever_the_shape() -> None:

@@ -118,6 +118,31 @@ def test_a_move_that_keeps_the_order_is_a_view_next_to_one(move: str) -> None:
     assert [node.op_type for node in result.graph.node] == ["Neg", "Reshape"]
 
 
+@pytest.mark.parametrize(
+    ("move", "shape"),
+    [
+        ("Transpose<perm = [1, 0, 2]>(b)", "1,N,4"),
+        ("Gather<axis = 2>(b, all)", "N,1,4"),
+        ("Transpose<perm = [0, 2, 1]>(b)", "N,1,4"),
+    ],
+)
+def test_so_it_is_where_one_size_is_open(move: str, shape: str) -> None:
+    first = shape.replace("N", "-1")
+    before = f"""g (float[N,4] x) => (float[N,4] y)
+        <int64[3] s = {{{first}}}, int64[2] t = {{-1, 4}}, int64[4] all = {{0, 1, 2, 3}}> {{
+        a = Neg(x) b = Reshape(a, s) c = {move} d = Abs(c) y = Reshape(d, t)
+    }}"""
+    result = rewritten(("moves-as-reshapes", "merge-reshapes"), text_model(before)).model
+    assert [node.op_type for node in result.graph.node] == ["Neg", "Reshape", "Abs", "Reshape"]
+
+
+def test_a_move_between_two_open_sizes_stays() -> None:
+    graph = """g (float[N,M] x) => (float[K,L,J] y) <int64[3] s = {0, -1, 1}> {
+        b = Reshape(x, s) c = Transpose<perm = [0, 2, 1]>(b) y = Neg(c)
+    }"""
+    check_unchanged("moves-as-reshapes", graph)
+
+
 def test_a_move_that_keeps_the_order_stays_what_it_is_alone() -> None:
     check_unchanged("moves-as-reshapes", "g (float[1,3] x) => (float[3,1] y) { y = Transpose<perm = [1, 0]>(x) }")
 

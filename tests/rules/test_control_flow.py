@@ -99,16 +99,28 @@ def test_small_constants_of_a_body_stay_where_inference_reads_them():
     )
 
 
-def test_sequences_in_a_loop_are_refused_below_13():
+def test_sequences_from_outside_that_a_loop_carries_are_refused_below_13():
     check_refusal(
         """<ir_version: 8, opset_import: ["": 13]> g (int64 n, seq(float[2]) s) => (seq(float[2]) t) {
             t = Loop (n, "", s) <body = b (int64 i, bool c, seq(float[2]) v) => (bool d, seq(float[2]) w)
                 { d = Identity (c) w = SequenceErase (v) }>
         }""",
         12,
-        Why.DTYPE_NOT_AVAILABLE,
-        "seq(tensor(float))",
+        Why.NO_EQUIVALENT,
+        "'s' is not built in this graph",
     )
+
+
+@pytest.mark.parametrize("to", [10, 7])
+def test_a_loop_11_without_states_carries_a_constant_below_11(to):
+    converted = check_converts(
+        """<ir_version: 6, opset_import: ["": 11]> g (int64 n) => (int64[M] y) {
+            y = Loop (n, "") <body = b (int64 i, bool c) => (bool d, int64 e) { d = Identity (c) e = Add (i, i) }>
+        }""",
+        to,
+    )
+    (loop,) = (node for node in converted.graph.node if node.op_type == "Loop")
+    assert len(loop.input) == 3
 
 
 BRANCHES_OF_OTHER_SHAPES = """<ir_version: 6, opset_import: ["": 11]> g (bool[{}] c, float[N, 6] x)

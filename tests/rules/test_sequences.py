@@ -1,6 +1,8 @@
 """Sequences below 11, where there are none: they are taken apart where their length is known."""
 
+import numpy
 import pytest
+from onnxruntime import InferenceSession
 
 from opsetlift import ConversionRefused, convert, convert_version
 from opsetlift.support.refusal import Why
@@ -176,15 +178,16 @@ def test_an_element_of_a_captured_sequence_is_proven_with_what_builds_it():
         ("(float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }", Why.NO_EQUIVALENT, ["used as a whole"]),
         ("(seq(float[N]) s) => (int64 n) { n = SequenceLength (s) }", Why.NO_EQUIVALENT, ["not built"]),
         (
-            "(float[N] x) => (float[M] y) { s = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (s) }",
-            Why.SHAPE_UNKNOWN,
-            ["axis 0"],
+            "(float[2, N] x) => (float[2, M] y) "
+            "{ s = SplitToSequence <axis = 1> (x) y = ConcatFromSequence <axis = 1> (s) }",
+            Why.NO_EQUIVALENT,
+            ["run time", "axis 1"],
         ),
         (
-            "(float[4] x, int64 k) => (float[M] y) "
+            "(float[4] x, int64[N] k) => (float[M] y) "
             "{ s = SplitToSequence (x, k) y = ConcatFromSequence <axis = 0> (s) }",
-            Why.INPUT_NOT_CONSTANT,
-            ["run time"],
+            Why.SHAPE_UNKNOWN,
+            ["number of elements"],
         ),
         (
             "(int64 p) => (float[N] y) { s = SequenceEmpty () y = SequenceAt (s, p) }",
@@ -264,3 +267,165 @@ def test_a_body_of_sequence_map_that_takes_more_than_it_is_given_is_refused():
     }"""
     with pytest.raises(ConversionRefused, match="the body has 2 inputs, and the node gives 1"):
         convert_version(model(text), 16)
+
+
+SPLITS_OF_OPEN_SIZE = {
+    "rows": "s = SplitToSequence <keepdims = 0> (x) y = ConcatFromSequence <axis = 1, new_axis = 1> (s)",
+    "slices": "s = SplitToSequence (x) y = SequenceAt (s, p)",
+    "columns": "s = SplitToSequence <axis = -1, keepdims = 0> (x) y = ConcatFromSequence <axis = 0> (s)",
+    "pieces": "s = SplitToSequence (x, k) y = ConcatFromSequence <axis = 0> (s)",
+    "pieces of a size": "s = SplitToSequence (x, two) y = SequenceAt (s, p)",
+    "with another": "s = SplitToSequence (x, k) t = SequenceInsert (s, x, p) y = ConcatFromSequence <axis = 0> (t)",
+    "without one": "s = SplitToSequence (x, k) t = SequenceErase (s, p) y = ConcatFromSequence <axis = -2> (t)",
+}
+
+
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("to", [10, 8])
+@pytest.mark.parametrize("nodes", SPLITS_OF_OPEN_SIZE.values(), ids=SPLITS_OF_OPEN_SIZE)
+def test_elements_that_are_counted_at_run_time_become_vectors(nodes, to):
+    converted = check_converts(
+        f"""{HEADER} g (float[N, M] x, int64 k, int64 p) => (float[] y, int64 n) <int64 two = {{2}}> {{
+            {nodes}
+            n = SequenceLength (s)
+        }}""",
+        to,
+        exact=True,
+    )
+    assert not any("Sequence" in node.op_type for node in converted.graph.node)
+
+
+LISTS_IN_LOOPS = {
+    "appended to": "w = SequenceInsert (v, e)",
+    "filled in front": "w = SequenceInsert (v, e, zero)",
+    "of pieces that differ in size": (
+        "h = Add (i, one) r = Reshape (h, row) p = Expand (k, r) w = SequenceInsert (v, p)"
+    ),
+    "whose last element is read": (
+        "m = SequenceInsert (v, e) l = SequenceAt (m, last) h = Add (l, e) w = SequenceInsert (m, h)"
+    ),
+    "whose first element goes": "m = SequenceInsert (v, e) o = SequenceInsert (m, e) w = SequenceErase (o, zero)",
+    "filled by a branch": """big = Greater (k, zero_float) w = If (big) <
+        then_branch = t () => (seq(float[]) a) { a = SequenceInsert (v, e) },
+        else_branch = f () => (seq(float[]) b) { o = SequenceInsert (v, e) b = SequenceInsert (o, k) }>""",
+    "that a loop inside fills": """w = Loop (two, "", v) <body = inner
+        (int64 j, bool go, seq(float[]) iv) => (bool gone, seq(float[]) iw)
+        { gone = Identity (go) iw = SequenceInsert (iv, e) }>""",
+    "with a list of its own": """o = SequenceEmpty () q = SequenceInsert (o, e) u = SequenceInsert (q, k)
+        h = ConcatFromSequence <axis = 0> (u) w = SequenceInsert (v, h)""",
+}
+
+
+def _loop(nodes: str, *, opset: int = 17) -> str:
+    return f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[N, 3] x) => (float[M] y, int64 n, float[] f)
+        <int64 zero = {{0}}, int64 one = {{1}}, int64 two = {{2}}, int64 last = {{-1}}, int64[1] row = {{-1}},
+        int64[1] size = {{-1}}, float zero_float = {{0}}> {{
+            rows = Shape <end = 1> (x)
+            count = Squeeze (rows)
+            s = SequenceEmpty ()
+            l = Loop (count, "", s) <body = b (int64 i, bool c, seq(float[]) v) => (bool d, seq(float[]) w) {{
+                d = Identity (c)
+                e = Gather (x, i)
+                top = ReduceSum <keepdims = 0> (e)
+                k = Reshape (top, size)
+                {nodes.replace("Greater (k, zero_float)", "Greater (top, zero_float)")}
+            }}>
+            y = ConcatFromSequence <axis = 0> (l)
+            n = SequenceLength (l)
+            f = SequenceAt (l, zero)
+        }}"""
+
+
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize("to", [12, 11, 10, 8])
+@pytest.mark.parametrize("nodes", LISTS_IN_LOOPS.values(), ids=LISTS_IN_LOOPS)
+def test_lists_that_loops_carry_become_vectors_below_13(nodes, to):
+    converted = check_converts(_loop(nodes), to, exact=True)
+    assert not any("Sequence" in node.op_type for node in converted.graph.node)
+    assert "Loop" in {node.op_type for node in converted.graph.node}
+
+
+@pytest.mark.quick_share(2)
+@pytest.mark.parametrize("to", [12, 8])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("new_axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float", "int64", "string"])
+def test_a_list_that_branches_give_is_joined_along_any_axis(axis, new_axis, dtype, to):
+    rank = "P, Q, R" if new_axis else "P, Q"
+    check_converts(
+        f"""<ir_version: 8, opset_import: ["": 14]> g ({dtype}[A, B] x, bool c) => ({dtype}[{rank}] y) {{
+            s = SequenceConstruct (x, x)
+            l = If (c) <
+                then_branch = t () => (seq({dtype}[]) a) {{ a = SequenceInsert (s, x) }},
+                else_branch = e () => (seq({dtype}[]) b) {{ b = Identity (s) }}>
+            y = ConcatFromSequence <axis = {axis}, new_axis = {new_axis}> (l)
+        }}""",
+        to,
+        exact=True,
+    )
+
+
+def test_an_appended_list_is_carried_in_four_vectors():
+    converted = convert_version(model(_loop("w = SequenceInsert (v, e)")), 12)
+    (loop,) = (node for node in converted.graph.node if node.op_type == "Loop")
+    body = loop.attribute[0].g
+    assert [node.op_type for node in body.node if node.op_type in ("Concat", "Loop")] == ["Concat"] * 4
+    assert len(loop.input) == 2 + 4
+
+
+def test_what_only_reads_a_list_in_a_loop_keeps_it_as_it_is_above_10():
+    converted = check_converts(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N, 3] x, int64 n) => (float[M] y) {
+            s = SequenceEmpty ()
+            rows = SplitToSequence <axis = 1> (x, rest)
+            l = Loop (n, "", s) <body = b (int64 i, bool c, seq(float[]) v) => (bool d, seq(float[]) w) {
+                d = Identity (c) e = SequenceAt (rows, i) w = SequenceInsert (v, e) }>
+            y = ConcatFromSequence <axis = 0> (l)
+        }""".replace("(x, rest)", "(x)"),
+        12,
+        exact=True,
+    )
+    assert "SplitToSequence" in {node.op_type for node in converted.graph.node}
+
+
+def test_a_list_that_leaves_the_model_is_refused_below_13():
+    check_refusal(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N, 3] x, int64 n) => (seq(float[3]) l) {
+            s = SequenceEmpty ()
+            l = Loop (n, "", s) <body = b (int64 i, bool c, seq(float[]) v) => (bool d, seq(float[]) w) {
+                d = Identity (c) e = Gather (x, i) w = SequenceInsert (v, e) }>
+        }""",
+        12,
+        Why.NO_EQUIVALENT,
+        "used as a whole",
+    )
+
+
+@pytest.mark.parametrize("to", [12, 10, 8])
+def test_pieces_of_the_length_1_lose_the_axis_as_in_onnxruntime(to):
+    # PyTorch exports `unbind` so; the length of the axis is open.
+    before = model(
+        f"""{HEADER} g (float[N, 3] x, int64 p) => (float[] y, float[] z) <int64 length = {{1}}> {{
+            s = SplitToSequence <axis = 0, keepdims = 0> (x, length)
+            e = SequenceAt (s, p)
+            y = Softmax <axis = 0> (e)
+            z = ConcatFromSequence <axis = 1, new_axis = 1> (s)
+        }}"""
+    )
+    converted = convert(before, to=to).model
+    x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+    for one in (before, converted):
+        y, z = InferenceSession(one.SerializeToString()).run(None, {"x": x, "p": numpy.array(1)})
+        assert y.shape == (3,)
+        assert z.tolist() == x.T.tolist()
+
+
+def test_a_length_that_is_computed_may_take_the_axis_away_and_is_refused():
+    check_refusal(
+        f"""{HEADER} g (float[N, 3] x, int64 k, int64 p) => (float[] y) {{
+            s = SplitToSequence <keepdims = 0> (x, k) y = SequenceAt (s, p)
+        }}""",
+        10,
+        Why.INPUT_NOT_CONSTANT,
+        "keepdims=0",
+    )

@@ -13,6 +13,7 @@ from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS
 from opsetlift.facts.value_types import MOST_ELEMENTS, is_a_type, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
+from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
 from opsetlift.model.inlined_calls import with_calls_inlined
@@ -56,6 +57,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
         light = with_calls_inlined(light) or light
     by_operator = _by_operator(light.graph)
     hide_wrongly_inferred_axes(by_operator, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    hide_wrongly_inferred_splits(by_operator)
     infer_windows_rightly(by_operator)
     for one in (by_operator, *map(_by_operator, light.functions)):
         _stop_propagation_at_lossy_casts(one.get("Cast", ()))

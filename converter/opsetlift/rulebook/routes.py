@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from onnx.defs import OpSchema
 
@@ -59,6 +59,11 @@ class Route:
     why: Why | None = None
     """Set where such a node cannot be converted at all; `sentence` says why."""
     sentence: str = ""
+
+    @cached_property
+    def before_bodies(self) -> tuple[RoutedTransition, ...]:
+        """The transitions whose rules are given some nodes before the subgraphs of these are converted."""
+        return tuple(one for one in self.transitions if one.rule is not None and one.rule.before_bodies)
 
     def without_idle_transitions(self, possible_types: frozenset[str]) -> Route | None:
         """The route of a node whose values can only have these types, without transitions that only guard others.

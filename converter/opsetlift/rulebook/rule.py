@@ -39,6 +39,8 @@ class Rule:
 
     for_lost_types: bool = False
     """Whether it leaves every site alone that has no value of a type that the destination version lacks."""
+    before_bodies: bool = False
+    """Whether sites with values of such types are given to it before their subgraphs are converted."""
 
     @property
     def is_exact(self) -> bool:
@@ -119,6 +121,15 @@ def for_lost_types(function: Apply) -> Rule:
     return replace(as_rule(function), for_lost_types=True)
 
 
+def before_bodies(rule: RuleLike) -> Rule:
+    """A rule that gets sites with values of types that the destination version lacks, with subgraphs not yet converted.
+
+    `op.given` gives it these as they are. What computes such values is lowered to parts, even if the target has the
+    type.
+    """
+    return replace(as_rule(rule), before_bodies=True)
+
+
 def refused(why: Why, because: str) -> Rule:
     """A transition that no site can cross, by design; `because` is the sentence that users read."""
 
@@ -160,6 +171,7 @@ def in_turn(*rules: RuleLike) -> Rule:
         when=" or ".join(dict.fromkeys(rule.when for rule in round_some)),
         because="; ".join(dict.fromkeys(rule.because for rule in round_some)),
         for_lost_types=all(rule.for_lost_types for rule in named),
+        before_bodies=any(rule.before_bodies for rule in named),
     )
 
 

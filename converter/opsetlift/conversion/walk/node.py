@@ -11,7 +11,7 @@ from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.declared_types import declare_types_not_inferred
 from opsetlift.conversion.walk.equal_sites import site_key
 from opsetlift.conversion.walk.site import NodeSite
-from opsetlift.conversion.walk.type_gates import check_emitted, check_gates
+from opsetlift.conversion.walk.type_gates import check_emitted, check_gates, lost_types
 from opsetlift.conversion.walk.values import AT_TARGET, Emitted, ScopeValues
 from opsetlift.model.files import ModelFileError
 from opsetlift.rulebook.rounding import EXACT
@@ -206,6 +206,8 @@ class NodeWalk(ScopeValues):
         route = self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
         if route is None:
             return [node]
+        if before := self.before_bodies(node, route):
+            route = Route((before,))
         key = self.key_for_verdict(node, opset)
         known = None if key is None else self.walk.converted_sites.get(key)
         if known is not None:
@@ -219,6 +221,10 @@ class NodeWalk(ScopeValues):
         if key is not None and self.walk.facts.large_constants_asked == asked:
             self.walk.converted_sites[key] = ConvertedSite.of(inputs, nodes, own)
         return nodes
+
+    def before_bodies(self, node: NodeProto, route: Route) -> RoutedTransition | None:
+        """The transition whose rule a node is given to before its subgraphs are converted; None where there is none."""
+        return next((one for one in route.before_bodies if lost_types(one, node, self.facts)), None)
 
     def key_for_verdict(self, node: NodeProto, opset: int) -> Hashable | None:
         """What to compare a node by, written for `opset`; None where it has to be converted anyway."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from opsetlift.conversion.walk.declared_types import declare_shapes_of_outputs, 
 from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.conversion.walk.refused_site import RefusedSite
+from opsetlift.conversion.walk.type_gates import lost_types
 from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
@@ -36,12 +37,14 @@ class ScopeWalk(NodeWalk):
     """Whether a rule that rounds was applied to a node here or in a subgraph."""
     _applied: dict[int, AppliedRules] = field(default_factory=dict, init=False)
     _converted: dict[int, NodeProto] = field(default_factory=dict, init=False)
+    _wanted_in_parts: frozenset[str] = field(default=frozenset(), init=False)
 
     def run(self) -> None:
         """Take each node to the target, remove what nothing uses any more, and write the results."""
         routes: dict[tuple[str, str], Route | None] = {}
         missing = Route()
         nodes = self.container.node[:]  # while they are held, protobuf makes no second object of each
+        self._wanted_in_parts = self._wanted(nodes)
         for index, node in enumerate(nodes):
             spelt = node.domain
             if spelt != canonical_domain(spelt):
@@ -52,6 +55,8 @@ class ScopeWalk(NodeWalk):
                 route = routes[key] = self._route(*key)
             if node.op_type in self._ahead and not node.input:
                 route = self._route_ahead(node) or route
+            if self._lowers(node):
+                route = self._route_below_introduction(node) or route
             if route is not None:
                 self._take(index, node, route)
                 if self.walk.refusals and self.walk.ends_when_refused:
@@ -99,7 +104,52 @@ class ScopeWalk(NodeWalk):
         )
         return self.walk.routes.find(AI_ONNX, node.op_type, later, self.target(AI_ONNX))
 
+    def _wanted(self, nodes: Sequence[NodeProto]) -> frozenset[str]:
+        """The values that rules want in parts although the target has their type, and what these are made of."""
+        operators = {(canonical_domain(node.domain), node.op_type) for node in nodes}
+        routes = {key: route for key in operators if (route := self._route(*key)) and route.before_bodies}
+        wanted: set[str] = set()
+        lost: set[str] = set()
+        for node in reversed(nodes if routes else ()):
+            route = routes.get((canonical_domain(node.domain), node.op_type))
+            before = route and self.before_bodies(node, route)
+            if before:
+                lost |= lost_types(before, node, self.facts)
+            if before or not wanted.isdisjoint(node.output):
+                wanted.update(name for name in self._handed_on(node, lost) if self.facts.type_string(name) in lost)
+        return frozenset(wanted)
+
+    def _handed_on(self, node: NodeProto, types: Set[str]) -> Iterator[str]:
+        """The values that a node reads, and in its subgraphs those that nodes which may give such types read."""
+        yield from filter(None, node.input)
+        for _, graph in subgraphs(node):
+            yield from (info.name for info in graph.output)
+            for one in graph.node:
+                domain = canonical_domain(one.domain)
+                found = history.definition(domain, one.op_type, self.imports.get(domain, 1))
+                if found is not None and any(
+                    not found.allowed_types(formal.type_str).isdisjoint(types) for formal in found.schema.outputs
+                ):
+                    yield from self._handed_on(one, types)
+
+    def _lowers(self, node: NodeProto) -> bool:
+        """Whether a node is lowered even if the target has its operator: it works on values in parts."""
+        if not (self._wanted_in_parts or self.walk.has_parts):
+            return False
+        return not self._wanted_in_parts.isdisjoint(node.output) or any(
+            self.parts(name) is not None for name in node.input
+        )
+
+    def _route_below_introduction(self, node: NodeProto) -> Route | None:
+        found = history.history(node.domain, node.op_type)
+        if found is None or not 1 < found.introduction <= self.target(node.domain):
+            return None
+        opset = self.imports.get(node.domain, 1)
+        return self.walk.routes.find(node.domain, node.op_type, opset, found.introduction - 1)
+
     def _take(self, index: int, node: NodeProto, route: Route) -> None:
+        if before := self.before_bodies(node, route):
+            route = Route((before,))
         rounds_below = self._descend(index, node) if route.descend else False
         if not (route.transitions or route.why or route.needs_runtime_check) or (
             self.walk.functions and called_function_key(node) in self.walk.functions
@@ -213,8 +263,12 @@ class ScopeWalk(NodeWalk):
         return rounds
 
     def walk_emitted_body(self, node: NodeProto, opset: int) -> None:
-        """Take the subgraphs of an emitted node, written for `opset`, to the target."""
-        imports = {**self.imports, canonical_domain(node.domain): opset}
+        """Take the subgraphs of an emitted node, written for `opset`, to the target, unless its own rule takes them."""
+        domain = canonical_domain(node.domain)
+        route = self.walk.routes.find(domain, node.op_type, opset, self.target(domain))
+        if route is not None and self.before_bodies(node, route):
+            return
+        imports = {**self.imports, domain: opset}
         for attribute, graph in subgraphs(node):
             original = GraphProto()
             original.CopyFrom(graph)
@@ -276,7 +330,7 @@ class ScopeWalk(NodeWalk):
                 if (self.path, reader) not in refused:
                     kind = self.facts.type_string(value)
                     sentence = (
-                        f"{value!r} is a {kind}, a type that the target opset lacks; its elements cannot "
-                        "replace it, because it is used as a whole"
+                        f"{value!r} is a {kind}, a type that the target opset lacks here or in control flow; its "
+                        "elements cannot replace it, because it is used as a whole"
                     )
                     self.walk.refusals.append(Refusal(Why.NO_EQUIVALENT, sentence, operator, reader, self.path, ""))

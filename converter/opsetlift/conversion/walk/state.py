@@ -61,6 +61,8 @@ class WalkState:
         """Defects of rules, or of the walk itself."""
         self.ends_when_refused = False
         """Whether the first refusal is enough."""
+        self.has_parts = False
+        """Whether a value has been replaced by its parts."""
         self.only_counts = False
         """Whether nothing is wanted but the refusals, and which rules are applied to how many nodes."""
         self.is_dry = False

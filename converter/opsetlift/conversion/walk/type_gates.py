@@ -14,6 +14,16 @@ from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.refusal import SiteRefused, Why
 
 
+def lost_types(routed: RoutedTransition, node: NodeProto, facts: ScopeFacts) -> frozenset[str]:
+    """The types of the node's values that the destination version of a transition lacks."""
+    found: set[str] = set()
+    for gate in routed.gates:
+        names = node.input if gate.is_input else node.output
+        stop = len(names) if gate.is_variadic else gate.position + 1
+        found |= gate.lost.intersection(facts.type_string(name) for name in names[gate.position : stop] if name)
+    return frozenset(found)
+
+
 def check_gates(routed: RoutedTransition, node: NodeProto, facts: ScopeFacts, unread: Set[str]) -> None:
     """Raise SiteRefused where a value of the node has, or may have, a type that the destination version lacks.
 

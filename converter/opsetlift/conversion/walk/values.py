@@ -33,6 +33,13 @@ Emitted = list[tuple[NodeProto, int]]
 """Nodes that a rule has emitted, in order, each with the opset that it is written for."""
 
 
+def constant_node(tensor: TensorProto) -> NodeProto:
+    """A Constant that gives a tensor its name."""
+    constant = NodeProto(op_type="Constant", output=[tensor.name])
+    constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
+    return constant
+
+
 @dataclass(eq=False)
 class ScopeValues(ABC):
     """What a site asks of the scope that its node is in: facts, names, and what a rule may add to it."""
@@ -148,8 +155,7 @@ class ScopeValues(ABC):
             if not is_node and not isinstance(self.container, FunctionProto):
                 self.add_initializer(tensor, tensor.name)
                 continue
-            constant = NodeProto(op_type="Constant", output=[tensor.name])
-            constant.attribute.add(name="value", type=AttributeProto.TENSOR, t=tensor)
+            constant = constant_node(tensor)
             emitted.append((constant, AT_TARGET))
             self.register(constant, self.target(AI_ONNX), AI_ONNX)
         inside = self.facts.subgraph_of(next(filter(None, node.output)), attribute)
@@ -180,7 +186,8 @@ class ScopeValues(ABC):
 
     def scalarize(self, name: str, parts: Sequence[str]) -> None:
         """Take note of a value that has no counterpart of its own, and of what stands for it."""
-        self._parts[name] = tuple(parts)
+        self._parts[name] = parts if isinstance(parts, tuple) else tuple(parts)
+        self.walk.has_parts = True
         self.walk.trace.scope(self.path).scalarized.add(name)
 
     def parts(self, name: str) -> tuple[str, ...] | None:

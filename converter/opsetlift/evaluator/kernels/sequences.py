@@ -80,7 +80,8 @@ def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> 
     """SplitToSequence-11, 24: Parts of a tensor along an axis, as a sequence.
 
     Args:
-        call: axis; keepdims, where split is absent.
+        call: axis; keepdims, where the parts have length 1 and split is no list: the text says that it counts only
+            where split is absent, and every onnxruntime squeezes for a scalar, too.
         tensor: [*shape], any dtype.
         split: int32 or int64: a scalar is the length of each part, [n] are the lengths; absent, parts of length 1.
 
@@ -91,10 +92,9 @@ def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> 
     if not -rank <= axis < rank:
         call.fail(f"axis must be in [{-rank}, {rank - 1}], not {axis}")
     size = tensor.shape[axis]
-    if split is None:
-        boundaries = list(range(1, size))
-    elif split.ndim == 0:
-        step = int(split.item())
+    step = 0
+    if split is None or split.ndim == 0:
+        step = 1 if split is None else int(split.item())
         if step <= 0:
             call.fail(f"split must be positive, not {step}")
         boundaries = list(range(step, size, step))
@@ -105,7 +105,7 @@ def split_to_sequence(call: Call, tensor: Array, split: Array | None = None) -> 
         boundaries = numpy.cumsum(split)[:-1].tolist()
     has_parts = split.size > 0 if split is not None and split.ndim else size > 0
     parts = numpy.split(tensor, boundaries, axis) if has_parts else []
-    if split is None and not call.attributes["keepdims"]:
+    if step == 1 and not call.attributes["keepdims"]:
         parts = [part.squeeze(axis) for part in parts]
     return values.Sequence(parts, f"seq({values.type_of(tensor)})")
 

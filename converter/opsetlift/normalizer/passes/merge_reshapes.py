@@ -1,12 +1,14 @@
 """Views of views become one view: Reshape, Flatten, Squeeze and Unsqueeze keep the order of elements.
 
 What follows another one reads past it, where its own result does not depend on the shape in between: its target is
-constant and copies no dimension (no 0, unless `allowzero` makes it a size). Where the result's shape is known in full
-and has no size 0, it becomes the target of one Reshape. Squeeze(Unsqueeze(x, a), a) and Unsqueeze(Squeeze(x, a), a)
+constant and copies no dimension (no 0, unless `allowzero` makes it a size). Where all sizes of the result but one are
+known, and none is 0, they become the target of one Reshape. Squeeze(Unsqueeze(x, a), a) and Unsqueeze(Squeeze(x, a), a)
 are x, whatever its shape; two Squeezes or two Unsqueezes become one. Exact: no element moves.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import onnx_graphsurgeon as gs
 
@@ -19,10 +21,10 @@ from opsetlift.normalizer.helpers.editing import (
     normalised_axes,
     producer_for,
     rank_of,
-    static_shape,
     takes_vectors,
     vector,
 )
+from opsetlift.normalizer.helpers.sizes import Size, is_expressible, numbers_or_rest
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -46,17 +48,25 @@ def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
         return False
     if {first.op, node.op} <= {"Squeeze", "Unsqueeze"} and _merge_by_axes(first, node, context):
         return True
-    source, target = static_shape(first.inputs[0], context), static_shape(node.outputs[0], context)
-    if target is not None and source == target and context.replace_uses(node.outputs[0], first.inputs[0]):
+    source, target = context.shape_of(first.inputs[0]), context.shape_of(node.outputs[0])
+    is_same = target is not None and None not in target and source == target
+    if is_same and context.replace_uses(node.outputs[0], first.inputs[0]):
         return True
     if node.op == "Reshape" and _ignores_dimensions(node, context):
         node.inputs[0] = first.inputs[0]
-    elif target is None or 0 in target or context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
-        return False
+    elif target is not None and _can_be_written(target, context):
+        shape = vector(numbers_or_rest(target), f"{node.outputs[0].name}_shape", context)
+        become(node, "Reshape", [first.inputs[0], shape])
     else:
-        become(node, "Reshape", [first.inputs[0], vector(target, f"{node.outputs[0].name}_shape", context)])
+        return False
     context.inherit(node, first)
     return True
+
+
+def _can_be_written(target: Sequence[Size], context: Context) -> bool:
+    if context.opset() < _RESHAPE_WITH_INPUT or not takes_vectors(context):
+        return False
+    return 0 not in target and is_expressible(target)
 
 
 def _squeezes_nothing_or_all(node: gs.Node, context: Context) -> bool:

@@ -87,6 +87,22 @@ class Operators(ABC):
         """
 
     @abstractmethod
+    def given(self, graph: GraphProto, *inputs: str, keep_names: bool = False) -> tuple[list[NodeProto], list[str]]:
+        """The nodes of a subgraph that has not been converted, and the names of its outputs.
+
+        Rules that run before subgraphs are converted (`before_bodies`) hand the nodes to `add_given`.
+
+        Args:
+            graph: One of the site's subgraphs, or of a node in one; each once.
+            inputs: The values that its inputs are replaced with.
+            keep_names: For what is in a subgraph that `given` has named anew.
+        """
+
+    @abstractmethod
+    def add_given(self, node: NodeProto) -> None:
+        """Emit a node of the model, which has not been converted."""
+
+    @abstractmethod
     def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
         """Declare the type of an emitted value, where onnx's inference cannot know it; a shape of None has no rank."""
 

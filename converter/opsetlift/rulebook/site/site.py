@@ -109,7 +109,7 @@ class Site(ABC):
 
     @abstractmethod
     def parts(self, value: str | int) -> tuple[str, ...] | None:
-        """The elements that replace a sequence or optional (`scalarize`); None where it was not replaced."""
+        """What replaces a sequence or optional (`scalarize`), mostly its elements; None where it was not replaced."""
 
     # Edit the node in place.
 
@@ -183,7 +183,7 @@ class Site(ABC):
     def scalarize(self, output: int, parts: Sequence[str]) -> None:
         """Replace an output of a type that the destination version lacks with its elements, and remove the node.
 
-        Rules ask for the elements with `parts`; a node that uses the output otherwise is refused.
+        Rules get them by `parts`; other uses are refused. A tuple of a rule's own class may stand for the elements.
         """
 
     @property

@@ -96,7 +96,7 @@ class NodeSite(EditableSite):
         producers = {name: node for node, _ in self._emitted for name in node.output}
         taken: set[str] = set()
         for position, (output, value) in enumerate(zip(self.node.output, values, strict=False)):
-            if not output or (not value and not self.is_read(position)):
+            if not output or (not value and (not self.is_read(position) or self.scope.parts(output) is not None)):
                 continue
             if not value:
                 self.refuse(Why.NO_EQUIVALENT, f"output {output!r} has no counterpart at opset {self.opset}")

@@ -9,7 +9,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
 
 from opsetlift.conversion.walk.site.attributes import encode_attribute
 from opsetlift.conversion.walk.site.view import SiteView
-from opsetlift.conversion.walk.values import AT_TARGET, Emitted
+from opsetlift.conversion.walk.values import AT_TARGET, Emitted, constant_node
 from opsetlift.model.inlining import inlined
 from opsetlift.rulebook.site import Dims, Operators
 from opsetlift.specification.dtypes import element_type, tensor_type_proto
@@ -106,6 +106,22 @@ class Emitter(Operators):
     def declare(self, name: str, dtype: str, shape: Dims | None) -> None:
         """Declare the type of an emitted value."""
         self._site.scope.declare(name, dtype, shape)
+
+    def given(self, graph: GraphProto, *inputs: str, keep_names: bool = False) -> tuple[list[NodeProto], list[str]]:
+        """The nodes of a subgraph that has not been converted, and the names of its outputs."""
+        scope = self._site.scope
+        content = inlined(graph, inputs, scope.fresh_name, keep_names=keep_names)
+        for tensor in content.initializers:
+            self.add_given(constant_node(tensor))
+        return content.nodes, content.outputs
+
+    def add_given(self, node: NodeProto) -> None:
+        """Emit a node of the model, which has not been converted."""
+        scope, domain = self._site.scope, canonical_domain(node.domain)
+        opset = scope.imports.get(domain, 1)
+        scope.register(node, opset, domain)
+        scope.walk_emitted_body(node, opset)
+        self._emitted.append((node, opset))
 
     def preview(self, node: NodeProto) -> None:
         """Make the facts known of a node that may be added later."""
