@@ -70,3 +70,32 @@ def test_a_rank_that_is_not_2_leaves_the_shape_open() -> None:
     del model.graph.output[0].type.tensor_type.shape.dim[:]
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert ModelFacts(model).graph.shape("y") is None
+
+
+PIPELINE = """<ir_version: 8, opset_import: ["" : 18, "ai.onnx.ml" : 1]>
+    pipeline (float[3, 2] x) => (float[3, 2] y) {
+        scaled = ai.onnx.ml.Scaler <offset = [0.5, 0.25], scale = [2.0, -3.0]> (x)
+        normal = ai.onnx.ml.Normalizer <norm = "L2"> (scaled)
+        y = ai.onnx.ml.Binarizer <threshold = 0.0> (normal)
+    }"""
+
+
+@pytest.mark.parametrize("rewrite", ["convert", "normalize"])
+def test_onnxruntime_does_not_learn_that_a_normalizer_may_work_in_the_memory_of_its_input(rewrite: str) -> None:
+    """Its Normalizer loses signs there."""
+    model = onnx.parser.parse_model(PIPELINE)
+    result = opsetlift.convert(model, to=13) if rewrite == "convert" else opsetlift.normalize(model)
+    assert "normal" not in {info.name for info in result.model.graph.value_info}
+    x = numpy.array([[1.0, 2.0], [-3.0, 1.0], [0.0, -1.0]], numpy.float32)
+    before, after = (onnxruntime.InferenceSession(one.SerializeToString()) for one in (model, result.model))
+    assert (after.run(None, {"x": x})[0] == before.run(None, {"x": x})[0]).all()
+
+
+def test_what_was_inferred_before_is_declared_without_sizes_that_inference_named() -> None:
+    """Compress has no inference below 11."""
+    text = """<ir_version: 8, opset_import: ["" : 13]> g (float[N, 2] x, bool[M] chosen) => (float y) {
+        kept = Compress <axis = 0> (x, chosen) y = ReduceMax <keepdims = 0> (kept) }"""
+    result = opsetlift.convert(onnx.parser.parse_model(text), to=9).model
+    (info,) = result.graph.value_info
+    assert info.name == "kept"
+    assert [size.dim_value or size.dim_param for size in info.type.tensor_type.shape.dim] == ["", 2]

@@ -12,7 +12,11 @@ from opsetlift.specification.history import canonical_domain
 
 
 def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
-    """Declare the types of what definitions compute that infer none, as many old ones do: checkers need them."""
+    """Declare the types of what definitions compute that infer none, as many old ones do: checkers need them.
+
+    What was not inferred before stays undeclared: where onnxruntime knows shapes, it shares memory between values, and
+    its Normalizer is wrong then.
+    """
     not_inferred: dict[tuple[str, str], bool] = {}
     if not any(
         history.has_operators_without_inference(domain, opset)
@@ -30,10 +34,30 @@ def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
             continue
         declared = declared or {info.name for info in (*graph.value_info, *graph.output)}
         for name in node.output:
-            found = scope.facts.type_of(name) if name and name not in declared else None
+            if not name or name in declared or not _was_inferred(name, scope):
+                continue
+            found = scope.facts.type_of(name)
             if found is not None:
-                graph.value_info.append(ValueInfoProto(name=name, type=found))
+                info = graph.value_info.add(name=name, type=found)
+                _forget_made_up_sizes(info)
                 scope.walk.trace.scope(scope.path).declared_values.add(name)
+
+
+def _was_inferred(name: str, scope: ScopeValues) -> bool:
+    """Whether the definition that computed a value in the original infers its type; True for new values."""
+    position = scope.facts.index.positions.get(name)
+    if position is None:
+        return True
+    node = scope.facts.container.node[position]
+    domain = canonical_domain(node.domain)
+    return history.infers_types(domain, node.op_type, scope.imports.get(domain, 1))
+
+
+def _forget_made_up_sizes(info: ValueInfoProto) -> None:
+    """Leave sizes open that onnx's inference gave names."""
+    for dim in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+        if dim.dim_param.startswith(MADE_UP):
+            dim.Clear()
 
 
 def declare_shapes_of_outputs(scope: ScopeValues, graph: GraphProto) -> None:
@@ -55,9 +79,7 @@ def declare_shapes_of_outputs(scope: ScopeValues, graph: GraphProto) -> None:
         if info.name not in known or now.shape(info.name) is not None:
             continue
         info.type.CopyFrom(known[info.name])
-        for dim in info.type.tensor_type.shape.dim:
-            if dim.dim_param.startswith(MADE_UP):
-                dim.Clear()
+        _forget_made_up_sizes(info)
         scope.walk.trace.scope(scope.path).declared_values.add(info.name)
 
 

@@ -2,7 +2,8 @@
 
 A dimension is written as a number or as the symbol that the model's inputs give it. What the file declares beyond that
 stays where it does not contradict. The declarations of inputs and outputs are the caller's. Function bodies are called
-with any types, so nothing is written there.
+with any types, so nothing is written there. What Normalizer gives stays undeclared: where onnxruntime (up to 1.32)
+knows that it is as large as the input, it computes in the memory of the input, and loses signs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 
 
+_UNDECLARED = frozenset([("ai.onnx.ml", "Normalizer")])
+
+
 def infer_shapes(graph: gs.Graph, context: Context) -> bool:
     """Declare the values that the graph's nodes compute."""
     is_done = False
     if context.scope == "function":
         return is_done
     for node in graph.nodes:
-        for output in node.outputs:
+        for output in node.outputs if (node.domain, node.op) not in _UNDECLARED else ():
             if not output.is_empty() and output.type == "tensor_type" and not context.is_output(output):
                 is_done |= _declare(output, context)
     return is_done
