@@ -86,6 +86,11 @@ NODES = {
         "float[4] g = {1, 2, 3, 4}",
         'y, "", "", z = m.SkipSimplifiedLayerNormalization (x, b, g)',
     ),
+    "Tokenizer": (
+        "string[2, 3] x",
+        "",
+        'y = m.Tokenizer <mark = 0, mincharnum = 1, pad_value = "#", tokenexp = "[a-z0-9.]+"> (x)',
+    ),
 }
 
 
@@ -120,7 +125,7 @@ def test_types_are_those_that_onnxruntime_computes(case: str) -> None:
             assert "batches" in case
         else:
             assert all(size in (None, actual) for size, actual in zip(shape, value.shape, strict=True))
-            assert None not in shape or "Pool" in case
+            assert None not in shape or "Pool" in case or case == "Tokenizer"
 
 
 def test_every_operator_of_the_table_is_among_them() -> None:
@@ -142,3 +147,14 @@ def test_what_reads_their_results_is_converted_and_normalised_with_a_proof() -> 
     assert [node.op_type for node in normalization.model.graph.node] == ["QLinearAdd", "DequantizeLinear"]
     assert normalization.certificate is not None
     assert normalization.certificate.is_proven
+
+
+def test_what_reads_the_tokens_of_texts_goes_down() -> None:
+    """As skl2onnx writes a TfidfVectorizer."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]> g (string[N] x) => (string[N, M] y) {
+            tokens = com.microsoft.Tokenizer <mark = 0, pad_value = "#", tokenexp = "[a-z]+"> (x)
+            y = Flatten (tokens)
+        }"""
+    )
+    assert [node.op_type for node in opsetlift.convert(model, to=10).model.graph.node] == ["Tokenizer", "Flatten"]

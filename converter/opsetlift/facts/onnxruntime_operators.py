@@ -1,6 +1,6 @@
 """Types of what operators of onnxruntime's own domain, com.microsoft, compute: onnx has no definitions of these.
 
-onnxruntime's quantizer and optimizer write them. The dtypes are those of its schemas
+onnxruntime's quantizer and optimizer write them, and skl2onnx for texts. The dtypes are those of its schemas
 (`onnxruntime.capi.onnxruntime_pybind11_state.get_all_operator_schema()`), the shapes those of its documentation
 (docs/ContribOperators.md). Each is compared in the tests with what onnxruntime computes.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from onnx import NodeProto, TypeProto, helper
+from onnx import NodeProto, TensorProto, TypeProto, helper
 
 from opsetlift.specification.dtypes import shape_of_type
 
@@ -170,6 +170,12 @@ def _dequantized(inputs: _Inputs, _: Attributes) -> Sequence[Output]:
     return [(inputs.dtype(1), inputs.shape(0))]
 
 
+def _tokens(inputs: _Inputs, _: Attributes) -> Sequence[Output]:
+    """Tokenizer: an axis more for the tokens of each text, of which the text with most decides how many."""
+    shape = inputs.shape(0)
+    return [(TensorProto.STRING, None if shape is None else [*shape, None])]
+
+
 _RULES: Mapping[str, Rule] = {
     "BiasGelu": _like(0),
     "DequantizeLinear": _dequantized,
@@ -193,4 +199,5 @@ _RULES: Mapping[str, Rule] = {
     "QuickGelu": _like(0),
     "SkipLayerNormalization": _like_first_and_fourth_output,
     "SkipSimplifiedLayerNormalization": _like_first_and_fourth_output,
+    "Tokenizer": _tokens,
 }

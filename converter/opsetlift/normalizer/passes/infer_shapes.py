@@ -16,7 +16,6 @@ from opsetlift.facts import MADE_UP
 from opsetlift.normalizer.rewriting import Context, Pass
 from opsetlift.specification import dtypes
 
-
 _UNDECLARED = frozenset([("ai.onnx.ml", "Normalizer")])
 
 
