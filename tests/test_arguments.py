@@ -1,14 +1,15 @@
-"""Numbers that callers give: numpy's integers are taken, all that is no whole number is a TypeError of one sentence."""
+"""What callers give: numpy's integers are taken for numbers, all of another kind is a TypeError of one sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 
-from opsetlift import convert, convert_version, normalize
+from opsetlift import convert, convert_version, normalize, reach, verify
 from opsetlift.proof import prove_models
 from testing.small_models import minimum_model
 
@@ -51,6 +52,30 @@ def test_what_is_no_whole_number_is_a_type_error(place: str, value: Any) -> None
 def test_numbers_that_are_too_small_are_a_value_error(place: str) -> None:
     with pytest.raises(ValueError, match=r"must be [01] or more, not -1"):
         PLACES[place](-1)
+
+
+MAPPINGS = "must be a mapping as"
+NAMES = "must be a name as"
+OTHERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "runtime of convert": (lambda: convert(minimum_model(), target=5), NAMES),  # type: ignore[arg-type]
+    "runtime of normalize": (lambda: normalize(minimum_model(), target=Path("mine.toml")), NAMES),  # type: ignore[arg-type]
+    "runtime of reach": (lambda: reach(minimum_model(), targets=[5]), NAMES),  # type: ignore[list-item]
+    "dtypes": (lambda: convert(minimum_model(), dtypes="int64=int32"), MAPPINGS),  # type: ignore[arg-type]
+    "a dtype": (lambda: convert(minimum_model(), dtypes={"int64": numpy.int32}), NAMES),  # type: ignore[dict-item]
+    "shapes": (lambda: normalize(minimum_model(), fix_shapes=[("N", 2)]), MAPPINGS),  # type: ignore[arg-type]
+    "a key of shapes": (lambda: normalize(minimum_model(), fix_shapes={5: 2}), "must be the name of"),  # type: ignore[dict-item]
+    "certificate": (
+        lambda: verify(minimum_model(), minimum_model(), minimum_model()),  # type: ignore[arg-type]
+        "must be a Certificate, as Certificate.from_json returns it, not ModelProto",
+    ),
+}
+
+
+@pytest.mark.parametrize("argument", OTHERS)
+def test_arguments_of_another_kind_are_a_type_error(argument: str) -> None:
+    call, words = OTHERS[argument]
+    with pytest.raises(TypeError, match=words):
+        call()
 
 
 def test_opsets_are_given_by_the_names_of_domains() -> None:

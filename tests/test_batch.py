@@ -108,10 +108,14 @@ class TestTree:
         assert converted(tmp_path / "zoo", tmp_path / "out", to=20) == {"model.onnx": Ending.WRITTEN}
         assert files_in(tmp_path / "out") == ["deep/model.onnx", "deep/weights.bin"]
 
+    def test_a_single_model_is_a_batch_of_one(self, zoo: Path, tmp_path: Path) -> None:
+        assert converted(zoo / "first.onnx", tmp_path / "out") == {"first.onnx": Ending.WRITTEN}
+        assert files_in(tmp_path / "out") == ["first.onnx"]
+
     def test_without_models_or_a_folder_there_is_an_error(self, zoo: Path, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
-        for source in (tmp_path / "empty", tmp_path / "*.nothing"):
-            with pytest.raises(NoModels, match=r"this is a folder without|no file matches"):
+        for source in (tmp_path / "empty", tmp_path / "*.nothing", tmp_path / "nothing", Path("nothing.onnx")):
+            with pytest.raises(NoModels, match=r"this is a folder without|no file matches|no such file or folder"):
                 converted(source, tmp_path / "out")
         with pytest.raises(NoModels, match="this is a file"):
             converted(zoo, zoo / "first.onnx")

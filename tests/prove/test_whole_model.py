@@ -192,11 +192,11 @@ def test_a_branch_that_shapes_rule_out_is_not_missed() -> None:
     assert prove_models(branching, plain).is_equal
 
 
-@pytest.mark.parametrize("size", [17, 1000])
-def test_a_model_that_is_cut_to_a_fixed_size_differs(size: int) -> None:
-    plain = model("g (float[N, M] x) => (float[A, M] y) { y = Identity (x) }", 18)
+@pytest.mark.parametrize(("size", "columns"), [(17, "M"), (1000, "M"), (1000, "80"), (4096, "30"), (100_000, "M")])
+def test_a_model_that_is_cut_to_a_fixed_size_differs(size: int, columns: str) -> None:
+    plain = model(f"g (float[N, {columns}] x) => (float[A, {columns}] y) {{ y = Identity (x) }}", 18)
     cut = model(
-        "g (float[N, M] x) => (float[A, M] y) {"
+        f"g (float[N, {columns}] x) => (float[A, {columns}] y) {{"
         f" a = Constant <value_ints = [0]> () b = Constant <value_ints = [{size}]> () y = Slice (x, a, b) }}",
         18,
     )
@@ -217,6 +217,7 @@ UNLIKE = {
     "twice as many rows": (BY_SIZES % "twice = Add (columns, columns) is_so = Equal (rows, twice)", "N, M"),
     "77 columns": (BY_SIZES % "size = Constant <value_ints = [77]> () is_so = Equal (columns, size)", "N, M"),
     "5 columns": (BY_SIZES % "size = Constant <value_ints = [5]> () is_so = Equal (columns, size)", "N, M"),
+    "20,000 columns": (BY_SIZES % "size = Constant <value_ints = [20000]> () is_so = Equal (columns, size)", "N, M"),
     "one column": (BY_SIZES % "one = Constant <value_ints = [1]> () is_so = Equal (columns, one)", "N, M"),
 }
 

@@ -53,7 +53,7 @@ def planned(
     """The models to convert, and those that need no work.
 
     Args:
-        source: A folder, all of whose models in all its folders are meant, or a glob.
+        source: A folder, all of whose models in all its folders are meant, a glob, or a single model.
         folder: Where outputs go, in the same tree as the inputs. Models in it are no inputs.
         options: Arguments of `Options.of`.
         overwrite: Whether existing outputs are replaced.
@@ -68,12 +68,7 @@ def planned(
             raise NoModels(f"{one}: this is a file, but several {what} need a folder to go to")
     base, found = _models(source, folder)
     if not found:
-        what = (
-            f"{source}: no file matches"
-            if glob.has_magic(str(source))
-            else f"{source}: this is a folder without {SUFFIX} files"
-        )
-        raise NoModels(what)
+        raise NoModels(f"{source}: {_why_none(source)}")
     sources = {_folded(path) for path in found}
     identities = {identity for path in found if (identity := _identity(path)) is not None}
     tasks: list[Task] = []
@@ -112,13 +107,20 @@ def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
         base, found = source, list(source.rglob(f"*{SUFFIX}"))
     else:
         parts = source.parts
-        plain = next(number for number, part in enumerate(parts) if glob.has_magic(part))
+        # A pattern's folder is what stands before its first special part; that of a single file is the one it lies in.
+        plain = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
         base = Path(*parts[:plain])
-        found = list(map(Path, glob.iglob(str(source), recursive=True)))
+        found = [source] if os.path.exists(source) else list(map(Path, glob.iglob(str(source), recursive=True)))
     outputs = os.path.realpath(folder)
     # Earlier outputs are no inputs; where the inputs' folder is in that of the outputs, all would be left out.
     is_within = os.path.realpath(base) == outputs or _is_in(base, outputs)
     return base, sorted(path for path in found if not path.is_dir() and (is_within or not _is_in(path, outputs)))
+
+
+def _why_none(source: Path) -> str:
+    if glob.has_magic(str(source)):
+        return "no file matches"
+    return f"this is a folder without {SUFFIX} files" if os.path.isdir(source) else "no such file or folder"
 
 
 def _is_in(path: Path, folder: str) -> bool:

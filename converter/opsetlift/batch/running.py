@@ -36,7 +36,7 @@ def convert_models(
     One model that cannot be converted stops no other: what became of each is in its result.
 
     Args:
-        source: A folder, whose .onnx files at any depth are meant, or a glob such as "models/**/*.pb".
+        source: A folder, whose .onnx files at any depth are meant, a glob such as "models/**/*.pb", or a single model.
         folder: Where the outputs go.
         executor: Any `concurrent.futures.Executor`, as that of a `dask.distributed` client
             (`client.get_executor()`), whose workers see the same files. By default processes on this machine, of which

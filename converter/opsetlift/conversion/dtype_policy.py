@@ -20,6 +20,7 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import FunctionKey, called_function_key, function_key, function_path, root_path
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.wider_dtypes import holds
+from opsetlift.support.arguments import of_kind
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 
@@ -72,7 +73,7 @@ def _check(old: str, new: str) -> None:
         if old in kind and new in kind and old != new:
             return
     for name in (old, new):
-        if name not in _DTYPES:
+        if of_kind(name, str, "a dtype", "a name as 'int64'") not in _DTYPES:
             near = difflib.get_close_matches(name, _DTYPES, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise UnusableDtypes(f"{old}={new}: there is no dtype {name!r}{hint}")

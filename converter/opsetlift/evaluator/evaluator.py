@@ -127,11 +127,8 @@ class _DeclaredInput:
         dtype = dtypes.dtype_of_type(self._type_string or "")
         self._dtype = dtypes.numpy_dtype(dtype) if dtype is not None and dtype != "string" else None
         """That of the arrays that need no look at their elements; None for all else."""
-        shape = info.type.tensor_type.shape.dim if info.type.tensor_type.HasField("shape") else None
-        self._dims: list[int | str | None] | None = None
+        self._dims = dtypes.shape_of_type(info.type)
         """What is declared of each dimension: a size, a symbol or nothing; None where the rank is not declared."""
-        if shape is not None:
-            self._dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in shape]
 
     def checked(self, value: Any, sizes: dict[str, int]) -> Value:
         """The value for a run, with the type that is declared.

@@ -9,7 +9,7 @@ from numbers import Integral
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.model.scopes import subgraphs
-from opsetlift.support.arguments import whole_number
+from opsetlift.support.arguments import of_kind, whole_number
 from opsetlift.support.errors import OpsetLiftError
 
 Shapes = Mapping[str, int | Sequence[int]]
@@ -33,6 +33,7 @@ def with_fixed_shapes(model: ModelProto, shapes: Shapes) -> ModelProto:
     symbols = set(_symbols(fixed.graph))
     sizes: dict[str, int] = {}
     for name, value in shapes.items():
+        of_kind(name, str, "each key of fix_shapes", "the name of a dimension or an input")
         numbers = _whole_numbers(name, value)
         if name in inputs:
             _fix_input(inputs[name], numbers, sizes)

@@ -16,8 +16,8 @@ from opsetlift.pipeline.evidence import Converted, Evidence
 from opsetlift.pipeline.given import Model
 from opsetlift.proof import Certificate, VerdictCache, default_folder
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.support.arguments import opsets_of, whole_number, whole_number_or_none
-from opsetlift.targets import Target, find_target
+from opsetlift.support.arguments import of_kind, opsets_of, whole_number, whole_number_or_none
+from opsetlift.targets import Target, target_of
 
 if TYPE_CHECKING:
     from opsetlift.normalizer import Pass, PassLike, Shapes
@@ -99,8 +99,9 @@ class Options:
         """
         opsets, ir = opsets_of(to), whole_number_or_none(ir, "the IR version")
         limit = whole_number_or_none(size_limit, "the limit of sizes", least=0)
-        runtime = find_target(target) if isinstance(target, str) else target
-        policy = DtypePolicy.of(dtypes, dtype_interface) if dtypes else None
+        runtime = None if target is None else target_of(target)
+        changes = of_kind(dtypes or {}, Mapping, "dtypes", "a mapping as {'int64': 'int32'}")
+        policy = DtypePolicy.of(changes, dtype_interface) if changes else None
         if policy is not None and exact:
             raise UnusableDtypes(f"{policy.shown} is never exact, so --exact refuses it")
         if ir is not None:
@@ -111,7 +112,7 @@ class Options:
             runtime=runtime,
             dtypes=policy,
             exact=exact,
-            fix_shapes=fix_shapes or {},
+            fix_shapes=of_kind(fix_shapes or {}, Mapping, "fix_shapes", "a mapping as {'batch': 1}"),
             passes=_chosen(passes, exact=exact) if passes is not None else None,
             size_limit=limit,
             prove=prove or require_proof,

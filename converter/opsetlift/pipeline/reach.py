@@ -25,7 +25,7 @@ from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.support.showing import Shown
-from opsetlift.targets import Target, catalogue, find_target
+from opsetlift.targets import Target, catalogue, target_of
 
 Opsets = tuple[tuple[str, int], ...]
 """Opsets by domain, as a key."""
@@ -142,7 +142,7 @@ def reach(
     """
     job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
     source = job.model
-    wanted = list(_known_targets()) if targets is None else [_as_target(target) for target in targets]
+    wanted = list(_known_targets()) if targets is None else [target_of(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}
     order: list[str] = []
     for domain, opset in _opsets_of_domains(source) if opsets else ():
@@ -337,10 +337,6 @@ def _answer(job: Job, opsets: Mapping[str, int], place: str | Target, part: Redu
 def _known_targets() -> Iterator[Target]:
     for runtime in catalogue().values():
         yield from runtime.targets
-
-
-def _as_target(target: str | Target) -> Target:
-    return find_target(target) if isinstance(target, str) else target
 
 
 def _opsets_of_domains(source: ModelProto) -> Iterator[tuple[str, int]]:

@@ -32,6 +32,7 @@ from opsetlift.proof import (
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import canonical_domain
+from opsetlift.support.arguments import of_kind
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target, UnknownTarget, find_target
@@ -101,6 +102,7 @@ def verified(
     passes: Sequence[PassLike] = (),
 ) -> Job:
     """Like `verify`, but return the job of the repeated run, which holds the certificate."""
+    of_kind(certificate, Certificate, "the certificate", "a Certificate, as Certificate.from_json returns it")
     job = run((LOAD,), Job(original, _options(certificate, runtime, rule_book, passes), base_dir))
     result = run((LOAD,), Job(converted, Options(), converted_dir or ""))
     result.base_dir = result.base_dir or job.base_dir

@@ -32,6 +32,9 @@ MOST_APART = 4
 LEAST_APART, MUCH_APART = 2.0**-12, 2.0**-4
 """Those between these tell at sizes that are tried nowhere else and can be."""
 
+LEAST_BOUND, MOST_BOUNDS = 16, 4
+"""Smaller sizes are usual ones; so many bounds of sizes are taken."""
+
 Found = TypeVar("Found", float, str)
 
 
@@ -79,6 +82,12 @@ def sizes_that_tell(numbers: Sequence[float]) -> list[int]:
     """Where the products of a size with two numbers are 1 apart: scales that are nearly the same give another size."""
     apart = [abs(one - other) for one, other in combinations(numbers[:MOST_APART], 2)]
     return list(dict.fromkeys(math.ceil(1 / one) for one in sorted(apart) if LEAST_APART <= one < MUCH_APART))
+
+
+def sizes_that_bound(numbers: Sequence[float]) -> list[int]:
+    """The first whole numbers, and one more: one of the models may slice, pad or compare sizes to them."""
+    whole = dict.fromkeys(abs(int(one)) for one in numbers if one == int(one) and abs(one) >= LEAST_BOUND)
+    return [size for number in list(whole)[:MOST_BOUNDS] for size in (number, number + 1)]
 
 
 def _numbers(model: ModelProto, limit: int) -> list[float]:

@@ -21,7 +21,7 @@ from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
-from opsetlift.proof.model_numbers import numbers_of, places_of_differences, sizes_that_tell, texts_of
+from opsetlift.proof.model_numbers import numbers_of, places_of_differences, sizes_that_bound, sizes_that_tell, texts_of
 from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -156,7 +156,14 @@ def prove_models(
     numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
     numbers += places_of_differences(one, other)
     cost = max(_cost(one), _cost(other))
-    long = sorted({*sizes_that_tell(numbers), *_sizes_beyond_dtypes(one), *_sizes_beyond_dtypes(other)})
+    long = sorted(
+        {
+            *sizes_that_tell(numbers),
+            *sizes_that_bound(numbers),
+            *_sizes_beyond_dtypes(one),
+            *_sizes_beyond_dtypes(other),
+        }
+    )
 
     def drawn() -> InputGenerator:
         return InputGenerator(

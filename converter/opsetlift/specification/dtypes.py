@@ -99,13 +99,18 @@ def tensor_type_proto(name: str, shape: Sequence[int | str | None] | None = None
 
 
 def shape_of_type(type_proto: TypeProto) -> list[int | str | None] | None:
-    """A number, a symbol or None per dimension; None where the rank is not given."""
+    """A number, a symbol or None per dimension; None where the rank is not given.
+
+    Exporters write negative numbers for dimensions that are open, and runtimes read them so.
+    """
     tensor = type_proto.tensor_type
     if not tensor.HasField("shape"):
         return None
     return [
         # What is not 0 has been given; asking whether it was takes as long as everything else here.
-        dim.dim_value or (0 if dim.HasField("dim_value") else dim.dim_param or None)
+        (dim.dim_value if dim.dim_value > 0 else None)
+        if dim.dim_value
+        else (0 if dim.HasField("dim_value") else dim.dim_param or None)
         for dim in tensor.shape.dim
     ]
 

@@ -1,9 +1,12 @@
-"""Whole numbers as callers give them: Python's and numpy's."""
+"""What callers give, checked: whole numbers, Python's and numpy's, and objects of a kind."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
+from typing import TypeVar
+
+Given = TypeVar("Given")
 
 
 def whole_number(value: object, what: str, *, least: int | None = None) -> int:
@@ -25,6 +28,13 @@ def whole_number(value: object, what: str, *, least: int | None = None) -> int:
 def whole_number_or_none(value: object, what: str, *, least: int | None = None) -> int | None:
     """`whole_number`, where None stands for none."""
     return None if value is None else whole_number(value, what, least=least)
+
+
+def of_kind(value: Given, kind: type, what: str, shown: str) -> Given:
+    """The value, an instance of `kind`. Raises TypeError for any other, which says what is wanted."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be {shown}, not {type(value).__name__}")
+    return value
 
 
 def opsets_of(to: object) -> dict[str, int] | None:

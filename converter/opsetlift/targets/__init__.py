@@ -3,7 +3,7 @@
 `find_target("onnxruntime==1.4")` is what `convert(..., target=...)` and `--for` use.
 """
 
-from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target
+from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target, target_of
 from opsetlift.targets.objections import has_kernel, known_of_operators, may_object, node_objection
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError
@@ -24,4 +24,5 @@ __all__ = [
     "known_of_operators",
     "may_object",
     "node_objection",
+    "target_of",
 ]

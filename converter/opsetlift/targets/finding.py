@@ -17,6 +17,7 @@ from onnx.helper import VERSION_TABLE
 from opsetlift.model.files import ModelFileError, check_regular, read_file
 from opsetlift.model.ir_version import OLDEST_IR_VERSION
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML
+from opsetlift.support.arguments import of_kind
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.plugins import registered
 from opsetlift.targets.ranges import Range
@@ -75,6 +76,12 @@ def _shipped(name: str) -> Runtime:
         return folder.joinpath(file).read_text(encoding="utf-8")
 
     return read_runtime(name, beside(f"{name}.toml"), beside)
+
+
+def target_of(given: str | Target) -> Target:
+    """A target, or the one that `find_target` finds by its name. Raises TypeError for anything else."""
+    shown = "a name as 'onnxruntime==1.4', or a Target"
+    return find_target(given) if isinstance(given, str) else of_kind(given, Target, "the target", shown)
 
 
 def find_target(wanted: str) -> Target:

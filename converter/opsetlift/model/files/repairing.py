@@ -6,6 +6,7 @@ from onnx import GraphProto, ModelProto
 
 from opsetlift.model.def_use import ModelIndex
 from opsetlift.model.files.missing_imports import with_missing_imports
+from opsetlift.model.files.negative_sizes import with_open_dimensions
 from opsetlift.model.files.order import NodesNotSorted, with_sorted_nodes
 from opsetlift.model.files.subgraph_initializers import without_initializer_inputs
 from opsetlift.model.files.validation import validate_model
@@ -20,8 +21,9 @@ def repaired(model: ModelProto, index: ModelIndex | None = None) -> tuple[ModelP
     inner = list(graph.within())
     graphs = [one.container for one in inner if isinstance(one.container, GraphProto)]
     imported, notes = with_missing_imports(model, [graph, *inner])
-    result, more = without_initializer_inputs(imported, graphs)
-    return result, notes + more
+    opened, more = with_open_dimensions(imported, graphs)
+    result, others = without_initializer_inputs(opened, graphs)
+    return result, notes + more + others
 
 
 def validated(model: ModelProto, index: ModelIndex | None = None) -> tuple[ModelProto, list[str]]:
