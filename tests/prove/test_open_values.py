@@ -88,3 +88,20 @@ def test_only_a_difference_that_the_original_does_not_have_counts() -> None:
     sentence = prove_models(one, other).sentence
     assert "output 'z' depends on what that gives" in sentence
     assert "which the specification leaves open" in sentence
+
+
+@pytest.mark.parametrize(
+    ("after", "outcome"),
+    [
+        ("y, m = Dropout (x)", Outcome.DIFFERENT),
+        ("y = Identity (x) c = IsNaN (x) t = Not (c) m = Or (c, t)", Outcome.EQUAL),
+    ],
+    ids=["Dropout", "computed"],
+)
+def test_a_mask_that_the_text_gives_from_12_on_is_computed_below(after: str, outcome: Outcome) -> None:
+    """onnxruntime gives zeros below 12, and ones from 12 on."""
+    graph = "g (float[N] x) => (float[N] y, bool[N] m) { %s }"
+    source = conversion(
+        graph % "y, m = Dropout (x)", graph % after, (12, 11), claims=[(0, 0, len(after.split("=")) - 1)]
+    )
+    assert [site.outcome for site in source.prove().sites] == [outcome]

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy
 from numpy.typing import NDArray
 
-OTHER_VALUES = ("the least integer", "zero", "the largest integer")
+OTHER_VALUES = ("the least number", "zero", "the largest number")
 """What elements that are left open can be instead."""
 
 
@@ -97,7 +97,7 @@ def open_values(values: NDArray[Any], is_open: NDArray[Any], what: str) -> NDArr
     """Report that the node that runs now leaves elements of a result open.
 
     Args:
-        values: Integers [*shape], with the evaluator's own choice.
+        values: Numbers or truth values [*shape], with the evaluator's own choice.
         is_open: Which elements are open, bool [*shape].
         what: What the node does, as a verb phrase.
 
@@ -110,6 +110,12 @@ def open_values(values: NDArray[Any], is_open: NDArray[Any], what: str) -> NDArr
     found.values.append(what)
     if not found.instead:
         return values
-    limits: Any = ml_dtypes.iinfo(values.dtype)  # type: ignore[no-untyped-call]
-    others = dict(zip(OTHER_VALUES, (limits.min, 0, limits.max), strict=True))
+    others = dict(zip(OTHER_VALUES, _others(values.dtype), strict=True))
     return numpy.where(is_open, numpy.array(others[found.instead]).astype(values.dtype), values)
+
+
+def _others(dtype: numpy.dtype[Any]) -> tuple[Any, Any, Any]:
+    if dtype.kind == "b":
+        return False, False, True
+    limits: Any = ml_dtypes.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    return limits.min, 0, limits.max

@@ -10,6 +10,7 @@ from opsetlift.evaluator.kernels.axes import scalar
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.random_numbers import seeded_generator
 from opsetlift.evaluator.kernels.registry import Call, kernel
+from opsetlift.evaluator.open_results import open_values
 from opsetlift.model.arrays import Array
 
 
@@ -21,7 +22,7 @@ def dropout_by_is_test(call: Call, data: Array) -> tuple[Array, Array]:
         The output and the mask, both float like data.
     """
     if call.attributes["is_test"]:
-        return _everything(data, data.dtype)
+        return _everything_below_12(data, data.dtype)
     return _dropped(call, data, call.attributes["ratio"], data.dtype)
 
 
@@ -32,7 +33,7 @@ def dropout_for_inference(call: Call, data: Array) -> tuple[Array, Array]:
     Returns:
         The output, and a mask of ones, float like data (7) or bool (10).
     """
-    return _everything(data, data.dtype if call.since_version == 7 else numpy.dtype(bool))
+    return _everything_below_12(data, data.dtype if call.since_version == 7 else numpy.dtype(bool))
 
 
 @kernel("Dropout", since=(12, 13, 22))
@@ -60,6 +61,12 @@ def dropout_by_training_mode(
 
 def _everything(data: Array, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
     return data, numpy.ones(data.shape, mask_dtype)
+
+
+def _everything_below_12(data: Array, mask_dtype: numpy.dtype[Any]) -> tuple[Array, Array]:
+    """The texts below 12 do not say what the mask is where nothing is dropped, and onnxruntime gives zeros there."""
+    output, mask = _everything(data, mask_dtype)
+    return output, open_values(mask, numpy.ones(mask.shape, bool), "gives the mask of a Dropout that drops nothing")
 
 
 def _check_ratio(call: Call, ratio: float) -> None:
