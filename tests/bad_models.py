@@ -370,6 +370,13 @@ def axis_beyond_all_dimensions() -> ModelProto:
     )
 
 
+@bad_model("attribute 'equation' of Einsum 'y' in graph is b'@', which is no equation")
+def equation_without_letters() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13]> g (float x) => (float y) { y = Einsum <equation = "@"> (x) }"""
+    )
+
+
 @bad_model("attribute 'batch_dims' of GatherND 'y' in graph is -7, outside of 0 to 65536")
 def fewer_batch_dimensions_than_none() -> ModelProto:
     return onnx.parser.parse_model(

@@ -245,6 +245,11 @@ def test_splitting_pads_with_empty_strings() -> None:
     assert (parts.tolist(), counts.tolist()) == ([["a", "b c"], ["", ""]], [2, 0])
 
 
+def test_string_split_rejects_a_delimiter_that_is_no_text() -> None:
+    split = node("StringSplit", 20, strings("a,b"), delimiter=b"\xff", outputs=2)
+    assert_rejected(split, "is no text")
+
+
 needs_re2 = pytest.mark.skipif(find_spec("re2") is None, reason="the extra opsetlift[regex] is not installed")
 
 

@@ -56,6 +56,8 @@ def string_split(call: Call, x: Array) -> tuple[Array, Array]:
         The parts, strings [*shape, most parts] with empty ones behind, and their numbers, int64 [*shape].
     """
     delimiter = call.attributes.get("delimiter") or None
+    if isinstance(delimiter, bytes):
+        call.fail(f"the delimiter {delimiter!r} is no text")
     maxsplit = call.attributes.get("maxsplit")
     limit = -1 if maxsplit is None else maxsplit
     # Python leaves the whitespace after the last split in place, the text has it removed.

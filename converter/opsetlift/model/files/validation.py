@@ -6,6 +6,7 @@ nor a name that is missing from one that comes too late.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -59,6 +60,9 @@ _NUMBERS: Mapping[str, tuple[int, int]] = {
     _COUNT_OF_OUTPUTS: (0, _MOST_DIMENSIONS),
 }
 """Attributes with the least and the greatest number that they may be."""
+
+_TEXTS: Mapping[str, re.Pattern[bytes]] = {"equation": re.compile(rb"[A-Za-z,.>\s-]*")}
+"""Attributes with the text that they may be: with other letters for a scalar, onnx's shape inference never ends."""
 
 _GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -411,8 +415,8 @@ class _Scope:
                 if isinstance(text, bytes):
                     raise self._not_text(text)
             fault = "is there twice" if name in seen else self._fault_of(attribute)
-            if not fault and name in _NUMBERS and kind == AttributeProto.INT and not attribute.ref_attr_name:
-                fault = self._fault_of_number(index, node, attribute)
+            if not fault and (name in _NUMBERS or name in _TEXTS) and not attribute.ref_attr_name:
+                fault = self._fault_of_value(index, node, attribute)
             if fault:
                 raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")
             seen.add(name)
@@ -436,11 +440,15 @@ class _Scope:
             return f"refers to an attribute {reference!r}, but is not inside a function"
         return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
 
-    def _fault_of_number(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> str:
-        """What is wrong with a number with which onnx's shape inference ends the process, or never does."""
+    def _fault_of_value(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> str:
+        """What is wrong with a number or text with which onnx's shape inference ends the process, or never does."""
         domain, operator, _ = self.index.operators_by_node[index]
         found = definition(domain, operator, self.imports.get(domain, 0))
         if found is None or attribute.name not in found.schema.attributes:
+            return ""
+        if attribute.name in _TEXTS:
+            return "" if _TEXTS[attribute.name].fullmatch(attribute.s) else f"is {attribute.s!r}, which is no equation"
+        if attribute.type != AttributeProto.INT:
             return ""
         if attribute.name == _COUNT_OF_OUTPUTS:
             count = len(node.output)
