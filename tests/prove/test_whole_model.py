@@ -403,3 +403,10 @@ def test_a_dimension_without_a_name_is_tried_with_one_element_beside_others() ->
     one, other = model(text % "s = Shape (z) y = Expand (x, s)", 18), model(text % "y = Identity (x)", 18)
     assert prove_models(one, one).is_equal
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+def test_inputs_of_more_elements_than_memory_may_hold_are_not_drawn() -> None:
+    large = model("g (float[400000, 1000] x) => (float[400000, 1000] y) { y = Neg (x) }", 13)
+    found = prove_models(large, large)
+    assert found.outcome is Outcome.UNPROVEN
+    assert found.sentence == "the inputs have 400,000,000 elements, and inputs are drawn up to 134,217,728"

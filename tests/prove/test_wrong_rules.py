@@ -357,6 +357,13 @@ BIGRAMS = (
     "pool_int64s = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7]>"
 )
 
+SCORED = (
+    'TfIdfVectorizer <mode = "IDF", min_gram_length = 2, max_gram_length = 2, max_skip_count = 0, '
+    "ngram_counts = [0, 0], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], "
+    "pool_int64s = [20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 31, 22], "
+    "weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, %s]>"
+)
+
 # What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
 RARELY_WRONG = {
     "sizes up to 30 alone": (
@@ -387,6 +394,12 @@ RARELY_WRONG = {
         "a = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {-1}> () s = Slice (x, a, e) "
         f"y = {BIGRAMS} (s)",
         4,
+    ),
+    "one pair of a list that has both numbers elsewhere": (
+        "(int32[2] x) => (float[7] y)",
+        f"y = {SCORED % '2.0'} (x)",
+        f"y = {SCORED % '7.5'} (x)",
+        1,
     ),
     "one size twice another": (
         "(float[N] x, float[M] z) => (float[K] y)",

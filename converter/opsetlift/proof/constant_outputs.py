@@ -12,8 +12,8 @@ from onnx import ModelProto, NodeProto, TypeProto, helper
 from opsetlift.evaluator import EvaluationError, Evaluator, keeps_form, reads_no_elements
 from opsetlift.proof.diversity import codes
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
-from opsetlift.proof.shapes import dims_of
-from opsetlift.proof.trial import ELEMENTS, ITERATIONS
+from opsetlift.proof.shapes import MOST_DRAWN, dims_of
+from opsetlift.proof.trial import ITERATIONS
 from opsetlift.specification.history import canonical_domain, definition
 
 _LOOKED_AT = 256
@@ -64,7 +64,7 @@ def _vary_at_other_sizes(model: ModelProto, inputs: Sequence[Input], seed: Seque
     if opened == list(inputs):
         return False
     try:
-        evaluator = Evaluator(model, strict=not lenient, iteration_limit=ITERATIONS, element_limit=ELEMENTS)
+        evaluator = Evaluator(model, strict=not lenient, iteration_limit=ITERATIONS, element_limit=MOST_DRAWN)
     except EvaluationError:
         return False
     found: dict[str, set[Hashable]] = {}

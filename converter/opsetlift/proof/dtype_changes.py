@@ -26,8 +26,9 @@ from opsetlift.proof.certificate import DtypeProof, Outcome
 from opsetlift.proof.compare import compare
 from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+from opsetlift.proof.shapes import MOST_DRAWN
 from opsetlift.proof.side_by_side import model_inputs
-from opsetlift.proof.trial import ELEMENTS, ITERATIONS
+from opsetlift.proof.trial import ITERATIONS
 from opsetlift.specification import dtypes
 from opsetlift.specification.wider_dtypes import holds
 
@@ -57,7 +58,9 @@ def prove_dtypes(
     )
     watched = _changed_values(ModelFacts(original, base_dir), ModelFacts(retyped, base_dir), changes)
     comparison = _Comparison(original, result, watched, proof, clamped, runs, seed, base_dir)
-    InputGenerator(_drawn(model_inputs(original), changes), [seed], rounding=True).run(comparison.attempt)
+    generator = InputGenerator(_drawn(model_inputs(original), changes), [seed], rounding=True)
+    proof.sentence = generator.obstacle
+    generator.run(comparison.attempt)
     if proof.outcome is Outcome.UNPROVEN and proof.runs and not comparison.is_undecided:
         proof.outcome, proof.sentence = Outcome.EQUAL, ""
     return proof
@@ -205,7 +208,7 @@ class _Side:
                 strict=strict,
                 base_dir=self._base_dir or None,
                 iteration_limit=ITERATIONS,
-                element_limit=ELEMENTS,
+                element_limit=MOST_DRAWN,
             )
         return self._evaluators[strict]
 

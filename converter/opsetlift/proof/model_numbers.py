@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import TypeVar
 
 import numpy
@@ -49,6 +49,21 @@ def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = Fal
         alone = set(every[0]).symmetric_difference(*every[1:])
         found = list(dict.fromkeys([*found, *(one for one in _distinct(every) if one in alone)]))
     return found[:most]
+
+
+def lists_of(models: Sequence[ModelProto]) -> list[tuple[float, ...]]:
+    """The distinct lists of several finite numbers in constants and attributes of some models, as they stand there."""
+    found: dict[tuple[float, ...], None] = {}
+    for model in models:
+        nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+        lists = [attribute.ints or attribute.floats for node in nodes for attribute in node.attribute]
+        tensors = (_in_tensor(tensor, MOST_ELEMENTS) for tensor in all_tensors(model) if not is_external(tensor))
+        for one in (*lists, *tensors):
+            finite = (number for number in one if not isinstance(number, bytes) and math.isfinite(number))
+            numbers = tuple(islice(finite, MOST_ELEMENTS))
+            if len(numbers) > 1:
+                found[numbers] = None
+    return list(found)
 
 
 def places_of_differences(one: ModelProto, other: ModelProto) -> list[int]:

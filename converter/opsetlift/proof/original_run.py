@@ -15,8 +15,9 @@ from onnx import ModelProto
 
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.proof.inputs import Case, Enough, InputGenerator
+from opsetlift.proof.shapes import MOST_DRAWN
 from opsetlift.proof.side_by_side import model_inputs
-from opsetlift.proof.trial import ELEMENTS, ITERATIONS
+from opsetlift.proof.trial import ITERATIONS
 
 
 class OriginalRun:
@@ -42,7 +43,7 @@ class OriginalRun:
                 strict=False,
                 base_dir=self._base_dir or None,
                 iteration_limit=ITERATIONS,
-                element_limit=ELEMENTS,
+                element_limit=MOST_DRAWN,
             )
         except EvaluationError:
             return None

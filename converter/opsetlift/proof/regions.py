@@ -19,9 +19,9 @@ from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import MADE_UP, ModelFacts, merged
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import function_key, overrides_operator
-from opsetlift.proof.shapes import dims_of, may_be_sizes
+from opsetlift.proof.shapes import MOST_DRAWN, dims_of, may_be_sizes
 from opsetlift.proof.signature import Key, Numbering, node_key, types_key
-from opsetlift.proof.trial import ELEMENTS, ITERATIONS
+from opsetlift.proof.trial import ITERATIONS
 from opsetlift.proof.value_classes import Class, ClassedModel, SharedValues, constant_class, is_computed, is_constant
 from opsetlift.specification.dtypes import type_string
 
@@ -129,7 +129,7 @@ def _folded(original: ClassedModel, result: ClassedModel) -> dict[str, Class]:
         return {}
     model = _model(original, _cone(original, wanted, lambda _: False, original.size), {})
     folder = original.base_dir or None
-    values = Evaluator(model, base_dir=folder, iteration_limit=ITERATIONS, element_limit=ELEMENTS).run({})
+    values = Evaluator(model, base_dir=folder, iteration_limit=ITERATIONS, element_limit=MOST_DRAWN).run({})
     return {name: constant_class(value) for name, value in values.items()}
 
 

@@ -29,6 +29,10 @@ BEARABLE = 1 << 15
 """Inputs of so few elements in all are tried at the model's own shapes, besides the shrunk ones."""
 
 
+MOST_DRAWN = 1 << 27
+"""How many elements the values may have that are computed from inputs that are drawn, and all these together."""
+
+
 def dims_of(type_proto: TypeProto) -> Dims | None:
     """The dimensions of a tensor, or of the tensors in a sequence or an optional; None where the rank is not known."""
     kind = type_proto.WhichOneof("value")

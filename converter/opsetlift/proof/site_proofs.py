@@ -19,7 +19,7 @@ from opsetlift.proof.constant_outputs import cannot_vary
 from opsetlift.proof.declarations import Declarations, declare_all
 from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, texts_of
+from opsetlift.proof.model_numbers import lists_of, numbers_of, texts_of
 from opsetlift.proof.original_run import OriginalRun
 from opsetlift.proof.scopes import ScopePair
 from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
@@ -301,6 +301,7 @@ class SiteProofs:
                     first=first,
                     floor=Floor.FULL,
                     numbers=numbers,
+                    lists=lists_of([before, after]),
                     words=words,
                     constants=met,
                     results=[sizes for sizes in declared.values() if sizes],

@@ -26,13 +26,10 @@ from opsetlift.proof.compare import EXACT, Comparison, Tolerance, compare, diffe
 from opsetlift.proof.diversity import Diversity, codes
 from opsetlift.proof.inputs import Case, Enough, InputGenerator, Ran
 from opsetlift.proof.limits import is_floating
-from opsetlift.proof.shapes import Dims
+from opsetlift.proof.shapes import MOST_DRAWN, Dims
 
 ITERATIONS = 1000
 """How long loops of the original may run on inputs that were drawn."""
-
-ELEMENTS = 1 << 27
-"""How many elements a value of the original may have on inputs that were drawn; inputs may ask for any number."""
 
 _SHOWN = 12
 
@@ -127,7 +124,7 @@ class _Runner:
         self._outputs_vary = False
         self._first_outputs: list[Any] = []
         limit = None if sides.loops_freely else ITERATIONS
-        most = None if sides.loops_freely else ELEMENTS
+        most = None if sides.loops_freely else MOST_DRAWN
         self._original = _Side(sides.original, sides.base_dir, lenient, limit, most, sides.checked[0])
         # The result may loop where the original does not; it may not loop without end.
         folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
@@ -136,6 +133,7 @@ class _Runner:
     def run(self, cases: InputGenerator | Sequence[Case]) -> Trial:
         try:
             if isinstance(cases, InputGenerator):
+                self._trial.obstacle, self._trial.blocked = cases.obstacle, bool(cases.obstacle)
                 cases.run(self._attempt)
                 self._trial.diversity = cases.diversity()
                 self._trial.diversity.outputs_vary = self._outputs_vary

@@ -339,6 +339,20 @@ def own_numbers(numbers: Sequence[float], dtype: numpy.dtype[Any]) -> Array:
     return numpy.array(sorted(held), dtype)
 
 
+def pieces(
+    lists: Sequence[Sequence[float]], dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator
+) -> Array:
+    """Pieces of lists, of any length, one after the other: what looks for a sequence finds it whole or in part."""
+    size = math.prod(shape)
+    found: list[float] = []
+    while len(found) < size:
+        chosen = lists[int(rng.integers(len(lists)))]
+        start, end = sorted(rng.choice(len(chosen) + 1, 2, replace=False))
+        found += chosen[start:end]
+    with numpy.errstate(all="ignore"):
+        return numpy.array(found[:size], dtype).reshape(shape)
+
+
 def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:
     if dtype.kind == "O":
         texts = numpy.empty(shape, dtype=object)

@@ -53,12 +53,13 @@ from opsetlift.proof.inputs.filling import (
     drawn_between,
     in_words,
     own_numbers,
+    pieces,
 )
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.limits import integer_limits, is_floating
-from opsetlift.proof.shapes import BEARABLE, Dims, Shape, dims_of, elements
+from opsetlift.proof.shapes import BEARABLE, MOST_DRAWN, Dims, Shape, dims_of, elements, fixed_elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
 
@@ -150,7 +151,10 @@ TURNS_NOT_FINITE = 16
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
 
 TURNS_OF_OWN_NUMBERS = 8
-"""How many tensors are drawn from the numbers of the site alone."""
+"""How many tensors are drawn from the numbers of the site alone, and how many from pieces of its lists."""
+
+MOST_SIDE_BY_SIDE = 24
+"""So many pairs of numbers that stand side by side in a list of the site are tried by turns."""
 
 LONGER = 24
 """The open size of inputs that hold many of them."""
@@ -205,6 +209,7 @@ class InputGenerator:
         first: Values that are tried before any are drawn.
         floor: What is required besides what is drawn.
         numbers: Those in constants and attributes, which data is compared with.
+        lists: The same as they stand there in lists, which data may be searched for.
         words: The texts there.
         constants: Those that the nodes read besides the inputs.
         results: The shapes that the outputs have to have.
@@ -225,6 +230,7 @@ class InputGenerator:
         first: Sequence[Case] = (),
         floor: Floor = Floor.NONE,
         numbers: Sequence[float] = (),
+        lists: Sequence[Sequence[float]] = (),
         words: Sequence[str] = (),
         constants: Sequence[Array] = (),
         results: Sequence[Dims] = (),
@@ -253,7 +259,13 @@ class InputGenerator:
         sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
         self._model_sizes = sorted(dict.fromkeys(sizes), key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
+        self._lists = lists
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
+        fixed = fixed_elements({one.name: dims_of(one.type) for one in inputs})
+        self.obstacle = ""
+        """Why nothing is drawn."""
+        if fixed > MOST_DRAWN:
+            self.obstacle = f"the inputs have {fixed:,} elements, and inputs are drawn up to {MOST_DRAWN:,}"
         self._first_layout: Layout | None = None
         self._first = first
         rng = numpy.random.default_rng(list(seed))
@@ -261,15 +273,19 @@ class InputGenerator:
         self._floor = DiversityFloor(self._builder, floor, numbers, words)
         dims = {one.name: dims_of(one.type) for one in inputs}
         beside = [value.shape for value in constants]
-        lists = set(self._builder.controls)
-        self._layouts = Layouts(dims, rng, lists=lists, hints=hints, beside=beside, results=results, most=most_elements)
+        controls = set(self._builder.controls)
+        self._layouts = Layouts(
+            dims, rng, lists=controls, hints=hints, beside=beside, results=results, most=most_elements
+        )
         self._accepted = AcceptedStrategies()
         self._accepted_controls: Mapping[str, Sequence[str]] = {}
         """All that was accepted for each input that controls shapes."""
         self._gentle = ("positive", "ones", "integral") if rounding else GENTLE
 
     def run(self, attempt: Attempt) -> None:
-        """Try the cases one by one."""
+        """Try the cases one by one; none where there is an obstacle."""
+        if self.obstacle:
+            return
 
         def counted(case: Case) -> Sequence[Any] | None:
             ran = attempt(case)
@@ -394,7 +410,9 @@ class InputGenerator:
                 continue
             numbers = own_numbers(self._numbers, dtype)
             held = [one for one in self._numbers if one in numbers]
-            for two in pairwise(held):
+            lists = [one for one in self._lists if len(own_numbers(one, dtype)) == len(set(one))]
+            side_by_side = dict.fromkeys(two for one in (*lists, held) for two in pairwise(one))
+            for two in list(side_by_side)[:MOST_SIDE_BY_SIDE]:
                 # What stands side by side in a constant may be looked for so, at the end as well.
                 _, case = self._any_kept()
                 shape = numpy.shape(case.values[name])
@@ -406,6 +424,10 @@ class InputGenerator:
             for case in self._bases_of_own_numbers() if numbers.size > 1 else ():
                 drawn = rng.choice(numbers, numpy.shape(case.values[name]))
                 filled = Case.of(case.layout, f"own numbers in {name}", {**case.values, name: drawn})
+                attempt(replace(filled, is_required=self._is_brief))
+            for case in self._bases_of_own_numbers() if lists else ():
+                drawn = pieces(lists, dtype, numpy.shape(case.values[name]), rng)
+                filled = Case.of(case.layout, f"pieces of own lists in {name}", {**case.values, name: drawn})
                 attempt(replace(filled, is_required=self._is_brief))
 
     def _bases_of_own_numbers(self) -> Iterator[Case]:
