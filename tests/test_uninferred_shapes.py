@@ -99,3 +99,37 @@ def test_what_was_inferred_before_is_declared_without_sizes_that_inference_named
     (info,) = result.graph.value_info
     assert info.name == "kept"
     assert [size.dim_value or size.dim_param for size in info.type.tensor_type.shape.dim] == ["", 2]
+
+
+CUT = """<ir_version: 5, opset_import: ["" : OPSET]> g (float[N, 5] x) => (float[M, 5] y)
+    <int64[1] start = {0}, int64[1] end = {-1}, int64[1] axes = {0}> {
+        cut = Slice (x, start, end, axes) y = Neg (cut) }"""
+
+
+@pytest.mark.parametrize("opset", [10, 11])
+def test_what_is_cut_along_an_open_axis_has_another_size(opset: int) -> None:
+    """onnx's inference of Slice-10 gives it the name of the whole size."""
+    rows, columns = ModelFacts(onnx.parser.parse_model(CUT.replace("OPSET", str(opset)))).graph.shape("cut") or (
+        None,
+        0,
+    )
+    assert (rows != "N", columns) == (True, 5)
+
+
+def test_runtimes_are_told_so_at_10() -> None:
+    """onnxruntime ends in an error where it takes the memory of another value of the whole size for it."""
+    result = opsetlift.convert(onnx.parser.parse_model(CUT.replace("OPSET", "11")), to=10).model
+    (info,) = result.graph.value_info
+    assert info.name == "cut"
+    assert [size.dim_value or size.dim_param for size in info.type.tensor_type.shape.dim] == ["cut_size_0", 5]
+    assert not opsetlift.convert(onnx.parser.parse_model(CUT.replace("OPSET", "13")), to=11).model.graph.value_info
+
+
+def test_a_size_that_is_cut_is_not_taken_for_the_whole_one() -> None:
+    """The Expand was removed, and the proof undid that."""
+    text = """<ir_version: 5, opset_import: ["" : 10]> g (float[N] x, float[N] z) => (float[K] y)
+        <int64[1] start = {0}, int64[1] end = {1}> {
+            one = Slice (x, start, end) shape = Shape (z) y = Expand (one, shape) }"""
+    result = opsetlift.normalize(onnx.parser.parse_model(text))
+    assert [node.op_type for node in result.model.graph.node] == ["Slice", "Shape", "Expand"]
+    assert not result.report.undone

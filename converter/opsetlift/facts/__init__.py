@@ -10,6 +10,7 @@ from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
 from opsetlift.facts.scope import ScopeFacts
 from opsetlift.facts.value_types import MADE_UP, elements_of, is_static, merged
+from opsetlift.facts.wrongly_inferred_slices import names_cut_sizes
 from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "is_compared",
     "is_static",
     "merged",
+    "names_cut_sizes",
     "objection_to",
     "type_told_by_outputs",
 ]

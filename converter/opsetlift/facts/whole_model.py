@@ -13,6 +13,7 @@ from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS
 from opsetlift.facts.value_types import MOST_ELEMENTS, is_a_type, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
+from opsetlift.facts.wrongly_inferred_slices import hide_wrongly_inferred_slices
 from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
@@ -56,7 +57,9 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
     if not twice:
         light = with_calls_inlined(light) or light
     by_operator = _by_operator(light.graph)
-    hide_wrongly_inferred_axes(by_operator, imported_opsets(light.opset_import).get(AI_ONNX, 0))
+    opset = imported_opsets(light.opset_import).get(AI_ONNX, 0)
+    hide_wrongly_inferred_axes(by_operator, opset)
+    hide_wrongly_inferred_slices(by_operator, opset)
     hide_wrongly_inferred_splits(by_operator)
     infer_windows_rightly(by_operator)
     for one in (by_operator, *map(_by_operator, light.functions)):

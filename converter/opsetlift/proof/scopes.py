@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import eq
@@ -18,7 +19,9 @@ from opsetlift.model.scopes import (
     imported_opsets,
     subgraph_path,
     subgraphs,
+    subgraphs_within,
 )
+from opsetlift.proof.shapes import dims_of
 from opsetlift.rulebook.trace import ConversionTrace, ScopeTrace, SiteTrace
 from opsetlift.specification.history import canonical_domain, definition
 
@@ -115,7 +118,10 @@ class ScopePair:
 
     @cached_property
     def declared_anew(self) -> Mapping[str, ValueInfoProto]:
-        """What the result says of values in value_info or as outputs of a subgraph, and the original does not."""
+        """What the result says of values in value_info or as outputs of a subgraph, and the original does not.
+
+        A size whose name stands nowhere else is open: the name says nothing of it.
+        """
         before, after = ([*getattr(one, "value_info", ())] for one in (self.original, self.result))
         if self.parent is not None:
             before += self.original.output
@@ -123,7 +129,16 @@ class ScopePair:
         if not after:
             return {}
         known = {info.name: info for info in before}
-        return {info.name: info for info in after if info.name not in known or info.type != known[info.name].type}
+        anew = [info for info in after if info.name not in known or info.type != known[info.name].type]
+        return {info.name: _without(self.root.names_of_single_sizes, info) for info in anew}
+
+    @cached_property
+    def names_of_single_sizes(self) -> frozenset[str]:
+        """The names of sizes that stand once in the result's graph and in the subgraphs in it."""
+        graphs = [self.result, *subgraphs_within(self.result)] if isinstance(self.result, GraphProto) else []
+        infos = (info for graph in graphs for info in (*graph.input, *graph.output, *graph.value_info))
+        counts = Counter(size for info in infos for size in dims_of(info.type) or () if isinstance(size, str))
+        return frozenset(name for name, count in counts.items() if count == 1)
 
     @cached_property
     def in_parts(self) -> frozenset[str]:
@@ -246,6 +261,18 @@ def _aligned_one_by_one(
     rows = zip(nodes, results, map(eq, *contents), strict=True)
     for position, (node, result, is_same) in enumerate(rows, index):
         yield Aligned(position, node, [result], position + shift, None, is_same or _is_same(node, result))
+
+
+def _without(names: frozenset[str], info: ValueInfoProto) -> ValueInfoProto:
+    """The same, with sizes of these names left open."""
+    if names.isdisjoint(dim.dim_param for dim in info.type.tensor_type.shape.dim):
+        return info
+    bare = ValueInfoProto()
+    bare.CopyFrom(info)
+    for dim in bare.type.tensor_type.shape.dim:
+        if dim.dim_param in names:
+            dim.Clear()
+    return bare
 
 
 def _is_same(node: NodeProto, other: NodeProto) -> bool:

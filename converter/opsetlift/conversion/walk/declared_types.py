@@ -1,11 +1,11 @@
-"""Declares types in value_info where the definitions at the target do not infer them."""
+"""Declares types in value_info where the definitions at the target do not infer them, or infer them wrongly."""
 
 from __future__ import annotations
 
 from onnx import GraphProto, ValueInfoProto
 
 from opsetlift.conversion.walk.values import ScopeValues
-from opsetlift.facts import MADE_UP, ScopeFacts
+from opsetlift.facts import MADE_UP, ScopeFacts, names_cut_sizes
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import shape_of_type
 from opsetlift.specification.history import canonical_domain
@@ -41,6 +41,30 @@ def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
                 info = graph.value_info.add(name=name, type=found)
                 _forget_made_up_sizes(info)
                 scope.walk.trace.scope(scope.path).declared_values.add(name)
+
+
+def declare_cut_sizes(scope: ScopeValues, graph: GraphProto) -> None:
+    """Declare sizes with names of their own that runtimes would take for those that they are cut from."""
+    if not any(
+        names_cut_sizes(*key, scope.target(key[0])) for key in {(one.domain, one.op_type) for one in graph.node}
+    ):
+        return
+    declared = {info.name for info in (*graph.value_info, *graph.output)}
+    for node in graph.node:
+        name = node.output[0] if node.output else ""
+        if name in declared or not names_cut_sizes(node.domain, node.op_type, scope.target(node.domain)):
+            continue
+        whole, cut, found = scope.facts.shape(node.input[0]), scope.facts.shape(name), scope.facts.type_of(name)
+        if whole is None or cut is None or found is None or len(whole) != len(cut):
+            continue
+        axes = [axis for axis, size in enumerate(whole) if isinstance(size, str) and size != cut[axis]]
+        if axes:
+            info = graph.value_info.add(name=name, type=found)
+            _forget_made_up_sizes(info)
+            for axis in axes:
+                dim = info.type.tensor_type.shape.dim[axis]
+                dim.dim_param = dim.dim_param or f"{name}_size_{axis}"
+            scope.walk.trace.scope(scope.path).declared_values.add(name)
 
 
 def _was_inferred(name: str, scope: ScopeValues) -> bool:

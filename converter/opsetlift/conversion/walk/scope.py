@@ -9,7 +9,11 @@ from functools import cached_property
 from onnx import GraphProto, NodeProto, TensorProto
 
 from opsetlift.conversion.walk.converted_site import ConvertedSite
-from opsetlift.conversion.walk.declared_types import declare_shapes_of_outputs, declare_types_not_inferred
+from opsetlift.conversion.walk.declared_types import (
+    declare_cut_sizes,
+    declare_shapes_of_outputs,
+    declare_types_not_inferred,
+)
 from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.node import NodeWalk, RuleFailed, Stopped
 from opsetlift.conversion.walk.refused_site import RefusedSite
@@ -301,6 +305,7 @@ class ScopeWalk(NodeWalk):
             self.rounds |= any(site.ulps for site in sites)
         if isinstance(self.container, GraphProto):
             declare_types_not_inferred(self, self.container)
+            declare_cut_sizes(self, self.container)
             if has_other_nodes:
                 declare_shapes_of_outputs(self, self.container)
 
