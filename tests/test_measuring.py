@@ -18,6 +18,7 @@ from opsetlift.measuring import Journal, Runner, RunnerFault, all_cases, as_toml
 from opsetlift.measuring.cases import Case
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.measuring.learning import Answered
+from opsetlift.measuring.packs import verdicts
 from opsetlift.measuring.profile import Key, Profile, without_failing_producers
 from opsetlift.measuring.runner import Answer
 from opsetlift.model.scopes import imported_opsets
@@ -382,6 +383,26 @@ def test_a_runner_that_fails_crashes_or_hangs_answers(
         right = runner.run(model_of("(float[2] x) => (float[2] y) { y = Neg (x) }", 13), inputs)
         assert right.error == ""
         assert right.outputs["y"].tolist() == [1, -2]
+
+
+def test_a_case_that_ends_the_process_costs_one_start_more_and_not_one_at_each_halving() -> None:
+    class Crashing:
+        starts = 0
+
+        def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+            if any(value.dtype == numpy.int8 for value in inputs.values()):
+                self.starts += 1
+                return Answer(error="ended by signal 11", needs_restart=True)
+            return Answer(Evaluator(model, strict=False).run(inputs))
+
+    cases = [case for _, those in all_cases(["Neg"]) for case in those][:32]
+    crashes = sum(case.dtypes.get("T") == "int8" for case in cases)
+    assert crashes > 0
+    runner = Crashing()
+    found = {case.identity: said for case, said in verdicts(cases, runner)}
+    packs = len({(case.opset, case.model.ir_version) for case in cases})
+    assert crashes < runner.starts <= crashes + packs
+    assert sum(bool(said) for said in found.values()) == crashes
 
 
 def test_a_command_that_does_not_exist_is_said_in_one_sentence(tmp_path: Path, capsys, monkeypatch) -> None:

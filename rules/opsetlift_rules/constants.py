@@ -109,6 +109,14 @@ def replace_with_expand(site: Site) -> None:
     site.replace(site.op.Expand(site.constant(scalar, hint="value"), site.input(0)))
 
 
+def write_what_has_no_elements(site: Site) -> None:
+    """Write a tensor without elements as a constant, where the shape is known."""
+    shape, value = site.constant_value(0), site.attribute("value")
+    if shape is not None and not shape.all():
+        dtype = numpy.float32 if value is None else numpy_helper.to_array(value).dtype
+        site.replace(site.constant(numpy.zeros(shape, dtype), hint="empty"))
+
+
 def fill_in_a_wider_type_and_cast(site: Site) -> None:
     """Compute ConstantOfShape-20 of a type that ConstantOfShape-9 does not take in a wider one, and cast."""
     value = site.attribute("value")
@@ -207,4 +215,5 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("Constant", write_value_as_a_tensor),
+    Fallback("ConstantOfShape", write_what_has_no_elements),
 ]

@@ -76,7 +76,7 @@ def carry_sequences_as_tensors(site: Site) -> None:
 
 
 def add_a_dummy_loop_state(site: Site) -> None:
-    """Add a state to Loop-11 without any: Loop-1 requires at least one."""
+    """Add a state to a Loop without any: Loop-1 requires at least one, and so did Loop-11 in its first years."""
     if len(site.inputs) > 2:
         return
     given = subgraph_input_types(site, "body")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -184,4 +184,8 @@ _DECOMPOSE_THE_EQUATION = rounding(decompose_the_equation, ulps=_ULPS, when="flo
 
 INTRODUCTIONS = [
     Introduction("Einsum", 12, down=_DECOMPOSE_THE_EQUATION),
+]
+
+FALLBACKS = [
+    Fallback("Einsum", _DECOMPOSE_THE_EQUATION),
 ]

@@ -6,7 +6,7 @@ SoftmaxCrossEntropyLoss    13: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import (
@@ -42,7 +42,14 @@ STEPS = [
 
 _DECOMPOSE_INTO_LOG_SOFTMAX_AND_LOSS = rounding(decompose_into_log_softmax_and_loss, ulps=_ULPS, because=_IN_STEPS)
 
+_EXPAND = expand_body_in_float(ulps=_ULPS, because=_IN_STEPS)
+
 INTRODUCTIONS = [
-    Introduction("NegativeLogLikelihoodLoss", 12, down=expand_body_in_float(ulps=_ULPS, because=_IN_STEPS)),
+    Introduction("NegativeLogLikelihoodLoss", 12, down=_EXPAND),
     Introduction("SoftmaxCrossEntropyLoss", 12, down=_DECOMPOSE_INTO_LOG_SOFTMAX_AND_LOSS),
+]
+
+FALLBACKS = [
+    Fallback("NegativeLogLikelihoodLoss", _EXPAND),
+    Fallback("SoftmaxCrossEntropyLoss", _DECOMPOSE_INTO_LOG_SOFTMAX_AND_LOSS),
 ]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Rule, Step, unchanged
-from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift.rulebook.site import Dims, Operators, Site, has_attribute, static_shape
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype
 from opsetlift.support.refusal import Why
@@ -23,6 +23,8 @@ from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
 from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
+from opsetlift_rules.helpers.signs import added_where, is_negative
+from opsetlift_rules.helpers.zeros import zero
 
 _BECAUSE = "the flat positions of the written elements depend on its dimensions"
 _WIDER_DTYPES = [tensor_type(dtype) for dtype in ("int8", "uint8", "float16", "bfloat16")]
@@ -245,6 +247,31 @@ def leave_out_no_reduction(site: Site) -> None:
     site.remove_attribute("reduction")
 
 
+def leave_out_no_reduction_or_scatter_into_more(site: Site) -> None:
+    """Leave out a reduction of none; else lengthen the data to more elements along the axis than there are indices.
+
+    The additional elements are cut off again; negative indices count from the end of the data as it was.
+    """
+    if has_attribute(site, "reduction"):
+        leave_out_no_reduction(site)
+        return
+    data, indices, updates = site.inputs
+    dims, others = (static_shape(site, one, because="the runtime takes no more indices than data") for one in (0, 1))
+    (axis,) = counted_from_front(site, [site.attribute("axis", 0)], len(dims), name="axis")
+    if others[axis] <= dims[axis]:
+        return
+    op, known = site.op_at(opsets.AXES_AS_INPUTS), site.constant_value(1)
+    size = site.constant(dims[axis], site.dtype(1), "size")
+    if known is None or (known < 0).any():
+        indices = added_where(op, is_negative(site, op, indices), indices, size, site.dtype(1))
+    more = [others[axis] - dims[axis] if place == axis else dim for place, dim in enumerate(dims)]
+    filler = op.Expand(zero(site, site.dtype(0)), site.constant(more, "int64", "shape"))
+    longer = op.Concat(data, filler, axis=axis)
+    written = getattr(site.op, site.node.op_type)(longer, indices, updates, axis=axis)
+    bounds = (site.constant([one], "int64", "bound") for one in (0, dims[axis], axis))
+    site.replace(op.Slice(written, *bounds))
+
+
 _ORDER = (
     "without a reduction, 16 requires indices to be unique, which follows from 13: it leaves the order of updates open"
 )
@@ -267,6 +294,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("ScatterElements", leave_out_no_reduction),
+    Fallback("Scatter", leave_out_no_reduction_or_scatter_into_more),
+    Fallback("ScatterElements", leave_out_no_reduction_or_scatter_into_more),
     Fallback("ScatterND", leave_out_no_reduction),
 ]

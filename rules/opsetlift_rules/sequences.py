@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy
 
 from opsetlift.rulebook.function_body import expand
-from opsetlift.rulebook.rule import Introduction
+from opsetlift.rulebook.rule import Fallback, Introduction
 from opsetlift.rulebook.site import Dims, Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets, packed_sequences
@@ -271,6 +271,27 @@ def repeat_body_for_each_element(site: Site) -> None:
         site.scalarize(position, column)
 
 
+def insert_before_a_last_element(site: Site) -> None:
+    """Insert at a position within a sequence that is longer by one, and erase its last element.
+
+    Some runtimes take no position behind the last element.
+    """
+    if not site.input(2):
+        return
+    op, sequence, element = site.op, *site.inputs[:2]
+    position = site.constant_value(2)
+    if position is None:
+        dtype = site.dtype(2)
+        counts_back = is_negative(site, op, site.input(2))
+        place = added_where(op, counts_back, site.input(2), site.constant(-1, dtype), dtype)
+    elif position.item() < 0:
+        return
+    else:
+        place = site.input(2)
+    longer = op.SequenceInsert(sequence, element)
+    site.replace(op.SequenceErase(op.SequenceInsert(longer, element, place)))
+
+
 INTRODUCTIONS = [
     Introduction("SequenceEmpty", 11, down=remove_empty_sequence),
     Introduction("SequenceConstruct", 11, down=scalarize_sequence),
@@ -281,4 +302,8 @@ INTRODUCTIONS = [
     Introduction("ConcatFromSequence", 11, down=concatenate_elements),
     Introduction("SplitToSequence", 11, down=split_into_elements),
     Introduction("SequenceMap", 17, down=repeat_body_for_each_element),
+]
+
+FALLBACKS = [
+    Fallback("SequenceInsert", insert_before_a_last_element),
 ]

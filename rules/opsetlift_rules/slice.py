@@ -93,14 +93,29 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
     site.replace(value)
 
 
-def count_axes_from_the_front_or_gather(site: Site) -> None:
-    """Make the axes of Slice-1, an attribute, non-negative where the runtime fails on others; else see about steps."""
-    axes = site.attribute("axes")
-    if axes and min(axes) < 0:
+def write_axes_or_gather(site: Site) -> None:
+    """Write axes where there are none, as some runtimes slice all axes then, also those without bounds.
+
+    The axes of Slice-1, an attribute, become non-negative where the runtime fails on others; else see about steps.
+    """
+    is_attribute = len(site.inputs) == 1
+    axes = site.attribute("axes") if is_attribute else None
+    if not (axes if is_attribute else site.input(3)):
+        _write_axes(site, is_attribute=is_attribute)
+    elif axes and min(axes) < 0:
         rank = site.rank(0, because="the runtime needs axes that are counted from the front")
         site.set_attribute("axes", counted_from_front(site, axes, rank))
-    elif len(site.inputs) > 1:
+    elif not is_attribute:
         gather_what_steps_back(site)
+
+
+def _write_axes(site: Site, *, is_attribute: bool) -> None:
+    starts = site.attribute("starts") if is_attribute else None
+    count = len(starts) if starts else list_length(site, 1, because="the axes of the slice are written for the runtime")
+    if is_attribute:
+        site.set_attribute("axes", list(range(count)))
+    else:
+        site.set_input(3, site.constant(numpy.arange(count, dtype=site.dtype(1)), hint="axes"))
 
 
 def gather_what_steps_back(site: Site) -> None:
@@ -251,5 +266,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Slice", count_axes_from_the_front_or_gather),
+    Fallback("Slice", write_axes_or_gather),
 ]

@@ -20,6 +20,9 @@ from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 from opsetlift_rules.helpers.truth_values import computed_if_constant
 
+_MOST_AXES = 5
+"""What OpenVINO's releases up to 2022 take in Where; none that takes fewer was seen."""
+
 _WIDE = frozenset(["int32", "uint32", "int64", "uint64"])
 
 
@@ -45,6 +48,8 @@ def compute_the_condition_or_replace(site: Site) -> None:
     What is broadcast goes first, with the opposite condition, where the other is not.
     """
     has_kernel = site.computes("Where", T=site.dtype(1))
+    if has_kernel and _chooses_in_a_row(site):
+        return
     if has_kernel and is_constant(site, 0):
         site.set_input(0, computed_if_constant(site, site.op, site.input(0)))
     elif has_kernel and _is_only_last_broadcast(site):
@@ -52,6 +57,19 @@ def compute_the_condition_or_replace(site: Site) -> None:
         site.replace(site.op.Where(site.op.Not(condition), second, first))
     else:
         compute_integers_or_gather(site)
+
+
+def _chooses_in_a_row(site: Site) -> bool:
+    """Whether the elements are chosen from vectors now, for a runtime that fails on more axes."""
+    target = common_shape([site.shape(value) for value in site.inputs])
+    sizes = [dim for dim in target or () if isinstance(dim, int)]
+    if target is None or len(sizes) < len(target) or len(target) <= _MOST_AXES:
+        return False
+    op = site.op
+    shape, row = site.constant(sizes, "int64", "shape"), site.constant([-1], "int64", "row")
+    rows = [op.Reshape(value if site.shape(value) == sizes else op.Expand(value, shape), row) for value in site.inputs]
+    site.replace(op.Reshape(op.Where(*rows), shape))
+    return True
 
 
 def _is_only_last_broadcast(site: Site) -> bool:

@@ -1,26 +1,60 @@
-"""Names for open sizes of subgraphs' inputs and outputs, for runtimes that take all sizes without a name for one."""
+"""Names for open sizes, and shapes of all values, for runtimes that take all sizes without a name for one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
 
-from onnx import ModelProto, TensorShapeProto, ValueInfoProto
+from onnx import ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 
-from opsetlift.model.scopes import subgraphs_within
+from opsetlift.facts import ModelFacts
+from opsetlift.model.scopes import GRAPH_PATH, subgraphs_within
+from opsetlift.rulebook.trace import ConversionTrace
+from opsetlift.specification.dtypes import shape_of_type
 
 
 def name_dimensions(model: ModelProto) -> None:
     """Give each dimension of a subgraph's inputs and outputs that has neither size nor name a name of its own."""
     infos = [info for graph in subgraphs_within(model.graph) for info in (*graph.input, *graph.output)]
-    taken = {dim.dim_param for info in (*infos, *model.graph.input, *model.graph.output) for dim in _dimensions(info)}
-    names = (name for number in count(1) if (name := f"size_{number}") not in taken)
+    names = _fresh_names(model)
     for info in infos:
-        for dim in _dimensions(info):
+        for dim in _dimensions(info.type):
             if not dim.HasField("dim_value") and not dim.dim_param:
                 dim.dim_param = next(names)
 
 
-def _dimensions(info: ValueInfoProto) -> Iterator[TensorShapeProto.Dimension]:
-    if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
-        yield from info.type.tensor_type.shape.dim
+def declare_shapes(before: ModelFacts, facts: ModelFacts, trace: ConversionTrace) -> None:
+    """Declare what shape each value of the graph has, as far as it is known, with a name of its own for each open size.
+
+    Args:
+        before: What is known of the model before its conversion; of a value that it has, no more is declared.
+        facts: What is known of the result, whose graph is changed.
+        trace: Takes the names of what is declared, for the proof.
+    """
+    graph, names = facts.model.graph, _fresh_names(facts.model)
+    declared = {info.name for info in (*graph.value_info, *graph.output)}
+    own = {name for node in before.model.graph.node for name in node.output}
+    for name in [name for node in graph.node for name in node.output if name and name not in declared]:
+        kind = (before if name in own else facts).graph.type_of(name)
+        if kind is None or not kind.HasField("tensor_type") or shape_of_type(kind) is None:
+            continue
+        info = graph.value_info.add(name=name)
+        info.type.CopyFrom(kind)
+        for dim in _dimensions(info.type):
+            if not dim.HasField("dim_value"):
+                dim.dim_param = next(names)
+        trace.scope(GRAPH_PATH).declared_values.add(name)
+
+
+def _fresh_names(model: ModelProto) -> Iterator[str]:
+    graphs = [model.graph, *subgraphs_within(model.graph)]
+    infos: list[ValueInfoProto] = [
+        info for graph in graphs for info in (*graph.input, *graph.output, *graph.value_info)
+    ]
+    taken = {dim.dim_param for info in infos for dim in _dimensions(info.type)}
+    return (name for number in count(1) if (name := f"size_{number}") not in taken)
+
+
+def _dimensions(kind: TypeProto) -> Iterator[TensorShapeProto.Dimension]:
+    if kind.HasField("tensor_type") and kind.tensor_type.HasField("shape"):
+        yield from kind.tensor_type.shape.dim

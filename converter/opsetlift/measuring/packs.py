@@ -1,7 +1,8 @@
 """Asks a runtime about several cases in one model, which costs little more than one of them.
 
 The nodes of a pack have nothing to do with each other. Where it runs, each case has a verdict of its own; where it does
-not, its halves are asked.
+not, its halves are asked. Where it ended the runtime's process, its cases are asked one by one: each that does so costs
+one more start of a process, and not one at each halving.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ def _ask(cases: Sequence[Case], runner: Runs) -> Iterator[tuple[Case, str]]:
             # What is wrong among others may be right alone, where the runtime confuses their outputs.
             yield case, said and verdict(case, runner.run(case.model, case.inputs))
         return
-    middle = len(cases) // 2
-    yield from _ask(cases[:middle], runner)
-    yield from _ask(cases[middle:], runner)
+    size = 1 if answer.needs_restart else (len(cases) + 1) // 2
+    for start in range(0, len(cases), size):
+        yield from _ask(cases[start : start + size], runner)
 
 
 def _prefix(place: int) -> str:

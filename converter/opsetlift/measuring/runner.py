@@ -42,6 +42,8 @@ class Answer:
 
     outputs: Mapping[str, Array] = field(default_factory=dict)
     error: str = ""
+    needs_restart: bool = False
+    """Whether it ended a process that answers many requests: to start the next one takes longer than most models."""
 
 
 class Runner:
@@ -85,7 +87,8 @@ class Runner:
             error = self._ask(files) if self._is_persistent else self._call(files)
         except OSError as fault:
             raise RunnerFault(f"{self._command[0]} cannot be started: {fault.strerror or fault}") from fault
-        return Answer(error=error) if error else _read(files[2])
+        needs_restart = self._is_persistent and self._process is None
+        return Answer(error=error, needs_restart=needs_restart) if error else _read(files[2])
 
     def _call(self, files: list[Path]) -> str:
         process = subprocess.Popen(

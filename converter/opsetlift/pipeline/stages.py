@@ -19,7 +19,7 @@ from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
 from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections, with_true_shapes
-from opsetlift.conversion.unnamed_dimensions import name_dimensions
+from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
@@ -246,6 +246,9 @@ def _check(model: ModelProto, job: Job) -> StageResult:
         forget_false_shapes(facts)
     if runtime is not None and not runtime.takes_unnamed_dimensions:
         name_dimensions(model)
+    if runtime is not None and not runtime.takes_undeclared_shapes:
+        converted = job.conversion
+        declare_shapes(job.facts_of(converted.before), ModelFacts(model, job.base_dir), converted.walked.trace)
     return model, None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -91,6 +92,14 @@ class Form:
     """Numbers of inputs of which it has one."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
+    matches: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that are texts, each with a regular expression that is found in it."""
+    single_letters: frozenset[str] = frozenset()
+    """Attributes, texts, with a letter that they have only once."""
+    chain_computes: bool = False
+    """Whether what starts the chain reads no constants."""
+    within: frozenset[str] = frozenset()
+    """Operators of which one holds the subgraph that it is in, at any depth."""
     not_after: frozenset[str] = frozenset()
     """Operators none of which computes its first input."""
     chain: tuple[str, ...] = ()
@@ -111,6 +120,8 @@ class Form:
     """Attributes and constant inputs that list axes of the first input, and not its last one alone."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
     """Inputs that have only one element along an axis."""
+    longer_inputs: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that it may be longer than along the attribute axis."""
     batched_inputs: frozenset[str] = frozenset()
     """Inputs whose first size is known, and not 1."""
     open_first_sizes: frozenset[str] = frozenset()
@@ -154,6 +165,9 @@ class Form:
             (self.ends_with_absent_input, lambda node, *_: bool(node.input) and not node.input[-1]),
             (self.attributes, self._has_the_attributes),
             (self.other_than, self._has_other_attributes),
+            (self.matches, self._matches),
+            (self.single_letters, self._has_single_letters),
+            (self.within, lambda node, _, scope: _is_within(self.within, scope)),
             (self.at_least, lambda node, *_: all(_reaches(node, *one) for one in self.at_least.items())),
             (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
             (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
@@ -161,7 +175,8 @@ class Form:
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
-            (self.chain, lambda node, _, scope: _ends_chain(node, self.chain, scope)),
+            (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
+            (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
             (self.ranks, self._has_the_ranks),
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
@@ -184,6 +199,7 @@ class Form:
             ),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
+            (self.longer_inputs, self._may_have_longer_inputs),
             (self._tells_of_inputs, self._has_its_inputs),
         )
         return tuple(test for named, test in tests if named)
@@ -197,6 +213,15 @@ class Form:
             name in set_here and _attribute(node, definition, name) not in values
             for name, values in self.other_than.items()
         )
+
+    def _matches(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        return all(
+            re.search(pattern, str(_attribute(node, definition, name))) for name, pattern in self.matches.items()
+        )
+
+    def _has_single_letters(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        texts = [str(_attribute(node, definition, name)) for name in self.single_letters]
+        return all(any(one.isalpha() and text.count(one) == 1 for one in text) for text in texts)
 
     @property
     def depth(self) -> int:
@@ -300,6 +325,21 @@ class Form:
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
 
+    def _may_have_longer_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        axis = _attribute(node, definition, "axis")
+        assert isinstance(axis, int)
+        for formal, other in self.longer_inputs.items():
+            shape, limit = shapes.get(formal), shapes.get(other)
+            if shape is None or limit is None or not -len(shape) <= axis < len(shape) == len(limit):
+                continue
+            size, most = shape[axis], limit[axis]
+            if isinstance(size, int) and isinstance(most, int) and size <= most:
+                return False
+            if size == most is not None:
+                return False
+        return True
+
     def _stores_one_of_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
@@ -364,18 +404,32 @@ def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | str | No
     return tuple(shape[first:]) if axes == list(range(first, len(shape))) else None
 
 
+def _is_within(operators: frozenset[str], scope: ScopeFacts) -> bool:
+    around: ScopeFacts | None = scope
+    while around is not None:
+        if around.owner is not None and around.owner.op_type in operators:
+            return True
+        around = around.parent
+    return False
+
+
 def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
     producer = scope.producer(node.input[0]) if node.input else None
     return producer is not None and producer.op_type in operators
 
 
-def _ends_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
-    """Whether an input of a node comes from the first operator, one of that one's inputs from the next, and so on."""
+def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    found = _chain(node, operators, scope)
+    return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
+
+
+def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list[NodeProto]:
+    """The last of a chain: an input of the node comes from the first operator, one of that one's from the next..."""
     before = [node]
     for operator in operators:
         producers = [scope.producer(name) for one in before for name in one.input if name]
         before = [one for one in producers if one is not None and one.op_type == operator]
-    return bool(before)
+    return before
 
 
 def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:

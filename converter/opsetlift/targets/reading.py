@@ -19,6 +19,7 @@
     open_dimensions = { are_taken = false, source = "docs" }
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
+    undeclared_shapes = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
     inputs_as_outputs = { are_taken = false, source = "docs" }
     initializers_as_outputs = { are_taken = false, source = "docs" }
@@ -68,6 +69,10 @@ broadcasting repeats), `stored_dtypes` (of constants that it reads), `lengths` (
 { axes = 2 }: at least so many numbers),
 `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
 sizes that are not known), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
+`matches` (attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the
+subgraph that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what
+starts the chain reads no constants),
+`longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices = "data" }),
 `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant inputs, as { B = 1e30 }: one
 number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first
 input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result along the chain, or a product
@@ -78,8 +83,9 @@ has no name) and `undoes_cast` (back to the dtype before the Cast before it);
 the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
-which mean the same as none; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what
-no node computes; `default_inputs` whether inputs of the model that are initializers, too, are constants.
+which mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
+`initializers_as_outputs` whether outputs of the model may be what no node computes; `default_inputs` whether inputs of
+the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
@@ -133,6 +139,7 @@ _KEYS_OF_FACT = {
     "open_dimensions": {"are_taken", "source"},
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
+    "undeclared_shapes": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
@@ -183,6 +190,11 @@ _FORM_KEYS = {
         "sizes_as_inputs",
         "joins_channels",
         "single_axes",
+        "longer_inputs",
+        "matches",
+        "within",
+        "single_letters",
+        "chain_computes",
         "not_after",
         "chain",
         "widened_inputs",
@@ -205,6 +217,8 @@ _SETS_OF_NAMES = (
     *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
     *(
         "after",
+        "within",
+        "single_letters",
         "zeros",
         "ranked_inputs",
         "other_axes",
@@ -217,7 +231,7 @@ _SETS_OF_NAMES = (
         "stored_dtypes",
     ),
 )
-"""The keys of a form that list names: all must be so, of `after` one, of `not_after` none."""
+"""The keys of a form that list names: all must be so, of `after` and `within` one, of `not_after` none."""
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
@@ -299,6 +313,7 @@ class _Reader:
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
+            takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
@@ -463,10 +478,13 @@ class _Reader:
             is_dilated=entry.get("is_dilated", False),
             undoes_cast=entry.get("undoes_cast", False),
             chain=tuple(entry.get("chain", ())),
+            chain_computes=entry.get("chain_computes", False),
             most_outputs=entry.get("most_outputs", 0),
             lengths=entry.get("lengths", {}),
             joins_channels=entry.get("joins_channels", False),
             single_axes=entry.get("single_axes", {}),
+            matches=entry.get("matches", {}),
+            longer_inputs=entry.get("longer_inputs", {}),
             reads_graph_inputs=entry.get("reads_graph_inputs", False),
             magnitudes=entry.get("magnitudes", {}),
             numbers=entry.get("numbers", {}),

@@ -49,6 +49,8 @@ class Target:
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True
     """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
+    takes_undeclared_shapes: bool = True
+    """Whether values may have no declared shape: not where it reuses memory by shapes that it infers wrongly."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
     takes_inputs_as_outputs: bool = True

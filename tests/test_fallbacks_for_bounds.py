@@ -1,0 +1,117 @@
+"""Bounds, positions, labels and shapes that releases of runtimes do not take, found with exported networks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_fallbacks import converted, operators
+from tests.test_fallbacks_for_other_runtimes import refused
+
+
+class TestSlicesWithoutAxes:
+    """onnxruntime before 1.10 slices all axes, also those without bounds."""
+
+    def test_get_the_attribute(self) -> None:
+        text = "g (float[4, 5] x) => (float[A, B] y) { y = Slice <starts = [1], ends = [3]> (x) }"
+        (node,) = converted(text, "onnxruntime==0.5", opset=9).graph.node
+        assert [list(one.ints) for one in node.attribute if one.name == "axes"] == [[0]]
+
+    def test_get_the_input(self) -> None:
+        text = """g (float[4, 5] x) => (float[A, B] y) <int64[1] start = {1}, int64[1] end = {3}> {
+            y = Slice (x, start, end) }"""
+        (node,) = converted(text, "onnxruntime==1.9", opset=11).graph.node
+        assert len(node.input) == 4
+        (node,) = converted(text, "onnxruntime==1.10", opset=11).graph.node
+        assert len(node.input) == 3
+
+
+def test_a_constant_without_elements_is_no_constant_of_shape_in_onnxruntime_1_2() -> None:
+    text = """g (float[N, 3] x) => (float[A, B] y) <int64[2] shape = {0, 3}> {
+        none = ConstantOfShape (shape) y = Concat <axis = 0> (none, x) }"""
+    assert "ConstantOfShape" not in operators(converted(text, "onnxruntime==1.2", opset=11))
+    assert "ConstantOfShape" in operators(converted(text, "onnxruntime==1.3", opset=11))
+
+
+class TestMoreIndicesThanData:
+    """onnxruntime 1.7 scatters no more elements along an axis than the data has."""
+
+    @pytest.mark.parametrize("indices", ["int64[3] i", "int32[3] i"])
+    def test_are_scattered_into_longer_data(self, indices: str) -> None:
+        text = f"g (float[2] x, {indices}, float[3] u) => (float[2] y) {{ y = ScatterElements (x, i, u) }}"
+        assert operators(converted(text, "onnxruntime==1.7", opset=11))[-3:] == ["Concat", "ScatterElements", "Slice"]
+
+    def test_stay_as_they_are_where_there_are_fewer(self) -> None:
+        text = "g (float[3] x, int64[2] i, float[2] u) => (float[3] y) { y = ScatterElements (x, i, u) }"
+        assert operators(converted(text, "onnxruntime==1.7", opset=11)) == ["ScatterElements"]
+
+    def test_of_open_sizes_are_written_one_after_the_other_at_an_older_opset(self) -> None:
+        text = "g (float[N] x, int64[M] i, float[M] u) => (float[N] y) { y = ScatterElements (x, i, u) }"
+        found = converted(text, "onnxruntime==1.7", opset=11)
+        assert "Loop" in operators(found)
+        assert not {"Scatter", "ScatterElements"} & {*operators(found)}
+
+
+@pytest.mark.parametrize("position", ["int64 p", "int32 p"])
+def test_a_position_behind_the_last_element_is_one_within_a_longer_sequence_in_onnxruntime_1_7(position: str) -> None:
+    text = f"""g (float[2] x, float[2] z, {position}) => (seq(float[2]) s) {{
+        a = SequenceConstruct (x, z) s = SequenceInsert (a, x, p) }}"""
+    found = operators(converted(text, "onnxruntime==1.7", opset=11))
+    assert found[-3:] == ["SequenceInsert", "SequenceInsert", "SequenceErase"]
+
+
+def test_a_choice_along_six_axes_is_one_in_a_row_in_openvino_2021() -> None:
+    text = """g (bool[1,2,1,2,1,3] c, float[1,2,1,2,1,3] x, float[1,2,1,2,1,3] z) => (float[1,2,1,2,1,3] y) {
+        y = Where (c, x, z) }"""
+    assert operators(converted(text, "openvino==2021.4", opset=11)) == [*["Reshape"] * 3, "Where", "Reshape"]
+
+
+def test_losses_that_openvino_computes_otherwise_are_written_in_steps() -> None:
+    text = "g (float[2, 3] x, int64[2] t) => (float y) { y = SoftmaxCrossEntropyLoss (x, t) }"
+    assert "SoftmaxCrossEntropyLoss" not in operators(converted(text, "openvino==2022.3"))
+    text = "g (float[2, 3] x, int64[2] t) => (float y) { y = NegativeLogLikelihoodLoss (x, t) }"
+    assert "NegativeLogLikelihoodLoss" not in operators(converted(text, "openvino==2026.4"))
+
+
+class TestEinsum:
+    """OpenCV 5.0 sums neither all to a scalar nor a label of one input alone; OpenVINO 2022 takes no ellipsis."""
+
+    @pytest.mark.parametrize(
+        ("equation", "output"), [("ij,ij->", "float y"), ("ij,jk->i", "float[2] y"), ("ij,jk->k", "float[K] y")]
+    )
+    def test_is_computed_by_sums_and_products(self, equation: str, output: str) -> None:
+        other = "float[2, 3] z" if equation.startswith("ij,ij") else "float[3, 4] z"
+        text = f'g (float[2, 3] x, {other}) => ({output}) {{ y = Einsum <equation = "{equation}"> (x, z) }}'
+        assert "Einsum" not in operators(converted(text, "opencv==5.0"))
+
+    def test_stays_where_every_label_is_shared_or_kept(self) -> None:
+        text = 'g (float[2, 3] x, float[3, 4] z) => (float[2, 4] y) { y = Einsum <equation = "ij,jk->ik"> (x, z) }'
+        assert operators(converted(text, "opencv==5.0")) == ["Einsum"]
+
+    def test_with_an_ellipsis_is_written_otherwise_for_openvino_2022(self) -> None:
+        text = 'g (float[2, 3] x, float[2, 3] z) => (float[2] y) { y = Einsum <equation = "...i,...i->..."> (x, z) }'
+        assert "Einsum" not in operators(converted(text, "openvino==2022.3"))
+
+
+def test_a_sum_behind_a_product_of_computed_values_is_refused_by_opencv_4_5() -> None:
+    text = """g (float[2, 3] x, float[3, 4] z) => (float[2, 4] y) <float[4] b = {1, 2, 3, 4}> {
+        m = MatMul (x, z) y = Add (m, b) }"""
+    refused(text, "opencv==4.5", because="a constant follows a MatMul of two computed values", opset=11)
+    weights = "<float[3, 2] z = {1, 2, 3, 4, 5, 6}, float[2] b = {1, 2}> { m = MatMul (x, z) y = Add (m, b) }"
+    found = converted(f"g (float[2, 3] x) => (float[2, 2] y) {weights}", "opencv==4.5", opset=11)
+    assert operators(found) == ["MatMul", "Add"]
+
+
+def test_a_loop_within_a_loop_is_refused_by_openvino_2022() -> None:
+    inner = "<body = d (int64 j, bool g, float[3] u) => (bool o, float[3] v) { o = Identity (g) v = Neg (u) }>"
+    text = f"""g (float[3] x, bool c) => (float[3] y) <int64 n = {{3}}> {{
+        y = Loop (n, c, x) <body = b (int64 i, bool h, float[3] s) => (bool k, float[3] t) {{
+            k = Identity (h) t = Loop (n, c, s) {inner} }}> }}"""
+    refused(text, "openvino==2022.3", because="does not find in a Loop within a Loop")
+
+
+def test_shapes_of_all_values_are_declared_for_releases_that_share_memory_wrongly() -> None:
+    text = "g (float[N, 3] x) => (float[A, B] y) { a = Neg (x) b = Transpose (a) y = Exp (b) }"
+    found = converted(text, "onnxruntime==1.2", opset=11).graph.value_info
+    sizes = {one.name: [dim.dim_value or dim.dim_param for dim in one.type.tensor_type.shape.dim] for one in found}
+    assert sizes == {"a": ["size_1", 3], "b": [3, "size_2"]}
+    assert not converted(text, "onnxruntime==1.3", opset=11).graph.value_info
