@@ -115,3 +115,13 @@ def test_shapes_of_all_values_are_declared_for_releases_that_share_memory_wrongl
     sizes = {one.name: [dim.dim_value or dim.dim_param for dim in one.type.tensor_type.shape.dim] for one in found}
     assert sizes == {"a": ["size_1", 3], "b": [3, "size_2"]}
     assert not converted(text, "onnxruntime==1.3", opset=11).graph.value_info
+
+
+def test_the_output_of_a_normalizer_stays_undeclared() -> None:
+    """It is wrong where onnxruntime knows that it may work in the memory of its input."""
+    text = """g (float[3, 2] x) => (float[3, 2] y) {
+        scaled = ai.onnx.ml.Scaler <offset = [0.5, 0.25], scale = [2.0, -3.0]> (x)
+        normal = ai.onnx.ml.Normalizer <norm = "L2"> (scaled)
+        y = Neg (normal) }"""
+    found = converted(text, "onnxruntime==1.2", opset=11, ml_opset=1).graph.value_info
+    assert "normal" not in {one.name for one in found}

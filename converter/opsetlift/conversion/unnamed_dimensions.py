@@ -8,9 +8,10 @@ from itertools import count
 from onnx import ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.model.scopes import GRAPH_PATH, subgraphs_within
+from opsetlift.model.scopes import GRAPH_PATH, imported_opsets, subgraphs_within
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.dtypes import shape_of_type
+from opsetlift.specification.history import infers_types
 
 
 def name_dimensions(model: ModelProto) -> None:
@@ -26,6 +27,9 @@ def name_dimensions(model: ModelProto) -> None:
 def declare_shapes(before: ModelFacts, facts: ModelFacts, trace: ConversionTrace) -> None:
     """Declare what shape each value of the graph has, as far as it is known, with a name of its own for each open size.
 
+    What definitions without inference give stays undeclared: onnxruntime's Normalizer is wrong where it knows that it
+    may work in the memory of its input.
+
     Args:
         before: What is known of the model before its conversion; of a value that it has, no more is declared.
         facts: What is known of the result, whose graph is changed.
@@ -34,7 +38,9 @@ def declare_shapes(before: ModelFacts, facts: ModelFacts, trace: ConversionTrace
     graph, names = facts.model.graph, _fresh_names(facts.model)
     declared = {info.name for info in (*graph.value_info, *graph.output)}
     own = {name for node in before.model.graph.node for name in node.output}
-    for name in [name for node in graph.node for name in node.output if name and name not in declared]:
+    opsets = imported_opsets(facts.model.opset_import)
+    inferred = [one for one in graph.node if infers_types(one.domain, one.op_type, opsets.get(one.domain, 1))]
+    for name in [name for node in inferred for name in node.output if name and name not in declared]:
         kind = (before if name in own else facts).graph.type_of(name)
         if kind is None or not kind.HasField("tensor_type") or shape_of_type(kind) is None:
             continue
