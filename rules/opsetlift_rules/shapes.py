@@ -153,19 +153,16 @@ def remove_allowzero(site: Site) -> None:
 def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
     """Reshape to the shape; if it has a 0, reshape to dimensions of size 1 and repeat each as often as the shape says.
 
-    For that the empty data gets an element: one is appended to any data, and cut off where there are others. A runtime
-    may fail on a part without elements, as ONNX Runtime 0.3 does in Concat.
+    For that the empty data gets an element.
     """
     data, wanted = site.inputs
     one = site.constant([1], "int64", "one")
     is_empty = op.Sub(one, op.Cast(has_elements, to="int64"))
     row = op.Reshape(data, site.constant([-1], "int64", "row"))
-    longer = op.Concat(row, op.Reshape(zero(site, site.dtype(0)), one), axis=0)
-    start = site.constant([0], "int64", "start")
-    some = site.op_at(opsets.SLICE_INPUTS).Slice(longer, start, op.Add(op.Shape(row), is_empty), start)
+    filler = op.Tile(op.Reshape(zero(site, site.dtype(0)), one), is_empty)
     shape = op.Add(wanted, op.Mul(is_empty, op.Sub(one, wanted)))
     repeats = op.Add(one, op.Mul(is_empty, op.Sub(wanted, one)))
-    return str(op.Tile(op.Reshape(some, shape), repeats))
+    return str(op.Tile(op.Reshape(op.Concat(row, filler, axis=0), shape), repeats))
 
 
 def _copies_give_zeros(dims: Dims | None, target: list[int]) -> bool:

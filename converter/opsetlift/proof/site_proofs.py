@@ -301,7 +301,8 @@ class SiteProofs:
                     first=first,
                     floor=Floor.FULL,
                     numbers=numbers,
-                    lists=lists_of([before, after]),
+                    # Those of the result are mostly axes and shapes, and each costs several runs.
+                    lists=lists_of([before]),
                     words=words,
                     constants=met,
                     results=[sizes for sizes in declared.values() if sizes],
