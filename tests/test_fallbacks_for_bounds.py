@@ -51,6 +51,61 @@ class TestMoreIndicesThanData:
         assert not {"Scatter", "ScatterElements"} & {*operators(found)}
 
 
+class TestReductions:
+    """PyTorch writes max and min at opsets 16 and 17, which have neither; onnxruntime 1.13 overwrites there instead."""
+
+    @pytest.mark.parametrize("reduction", ["max", "min"])
+    @pytest.mark.parametrize("node", ["ScatterElements", "ScatterND"])
+    def test_that_came_with_18_are_combined_one_by_one(self, node: str, reduction: str) -> None:
+        indices = "int64[3] i" if node == "ScatterElements" else "int64[3, 1] i"
+        text = f"""g (float[2] x, {indices}, float[3] u) => (float[2] y) {{
+            y = {node} <reduction = "{reduction}"> (x, i, u) }}"""
+        assert operators(converted(text, "onnxruntime==1.13", opset=17)).count("Loop") == 1
+        assert operators(converted(text, "onnxruntime==1.17", opset=17)) == [node]
+        assert "Loop" in operators(converted(text, "onnxruntime==1.7", opset=17))
+
+
+def test_results_of_branches_whose_rank_is_not_known_come_from_loops_in_onnxruntime_1_2() -> None:
+    text = """g (float[6] x, int64[A] s, bool c) => (float y) {
+        u = If (c) <then_branch = t () => (float[] r) { r = Reshape (x, s) },
+                    else_branch = e () => (float[] q) { q = Expand (x, s) }>
+        y = ReduceSum <keepdims = 0> (u) }"""
+    for release in ("0.5", "1.2"):
+        found = operators(converted(text, f"onnxruntime=={release}", opset=10))
+        assert "If" not in found
+        assert found.count("Loop") == 2
+    assert "If" in operators(converted(text, "onnxruntime==1.4", opset=10))
+
+
+def test_a_computed_shape_of_a_reshape_may_hold_minus_one_which_onnxruntime_1_10_does_not_take_with_allowzero() -> None:
+    text = """g (float[1, 8, 4] x, int64[3] s) => (float[A, B, C] y) { y = Reshape <allowzero = 1> (x, s) }"""
+    for release, attributes in (("1.10", []), ("1.11", ["allowzero"])):
+        (node,) = converted(text, f"onnxruntime=={release}", opset=15).graph.node
+        assert [one.name for one in node.attribute if one.i] == attributes
+
+
+def test_vectors_that_may_have_no_elements_are_not_joined_by_onnxruntime_0_3() -> None:
+    text = "g (float[N] x, float[3] z) => (float[M] y) { y = Concat <axis = 0> (x, z) }"
+    refused(text, "onnxruntime==0.3", because="Concat of vectors one of which has no elements", opset=9)
+    assert operators(converted(text, "onnxruntime==0.4", opset=9)) == ["Concat"]
+    empty = "g (float[N, 2] x, float[N, 0] z) => (float[N, 2] y) { y = Concat <axis = 1> (x, z) }"
+    assert "Concat" not in operators(converted(empty, "onnxruntime==0.3", opset=9))
+
+
+def test_a_false_rank_in_a_body_is_corrected_in_the_output_of_its_loop_too() -> None:
+    """Exporters declare what they thought; onnxruntime 1.0 does not load it, nor a body without a shape."""
+    text = """g (float[4, 3] x) => (float[A, B, C] y) <int64 n = {4}, bool c = {1}, int64 one = {1}> {
+        s = SplitToSequence <axis = 0, keepdims = 0> (x, one)
+        y = Loop (n, c) <body = b (int64 i, bool g) => (bool h, float[B, C] v) {
+            h = Identity (g) e = SequenceAt (s, i) v = Neg (e) }> }"""
+    found = converted(text, "onnxruntime==1.0", opset=11)
+    (info,) = found.graph.output
+    assert len(info.type.tensor_type.shape.dim) == 2
+    loop = next(node for node in found.graph.node if node.op_type == "Loop")
+    (body,) = (one.g for one in loop.attribute)
+    assert [dim.dim_value for dim in body.output[-1].type.tensor_type.shape.dim] == [3]
+
+
 @pytest.mark.parametrize("position", ["int64 p", "int32 p"])
 def test_a_position_behind_the_last_element_is_one_within_a_longer_sequence_in_onnxruntime_1_7(position: str) -> None:
     text = f"""g (float[2] x, float[2] z, {position}) => (seq(float[2]) s) {{

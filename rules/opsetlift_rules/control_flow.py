@@ -19,6 +19,8 @@ from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.sequences_in_bodies import carried_as_tensors
 from opsetlift_rules.helpers.zeros import zero
 
+_BRANCHES = ("then_branch", "else_branch")
+
 
 def replace_branches_of_different_shapes(site: Site) -> None:
     """Replace If-11 whose branches may give different shapes, which If-1 does not allow.
@@ -26,13 +28,12 @@ def replace_branches_of_different_shapes(site: Site) -> None:
     With a constant condition the branch is inlined, else each branch becomes a Loop of at most one iteration, whose
     states may change their shape.
     """
-    branches = ("then_branch", "else_branch")
     positions = range(len(site.node.output))
-    if all(have_one_shape([subgraph_output_shape(site, one, position) for one in branches]) for position in positions):
+    if all(have_one_shape([subgraph_output_shape(site, one, position) for one in _BRANCHES]) for position in positions):
         return
     condition = site.constant_value(0)
     if condition is not None and condition.size == 1:
-        site.replace(*site.op.inline(branches[0] if condition.item() else branches[1]))
+        site.replace(*site.op.inline(_BRANCHES[0] if condition.item() else _BRANCHES[1]))
     else:
         _branches_become_loops(site)
 
@@ -97,14 +98,20 @@ def add_a_dummy_loop_state(site: Site) -> None:
     site.replace(*results)
 
 
-def gather_constant_branch_outputs(site: Site) -> None:
+def replace_branches_or_gather_constants(site: Site) -> None:
     """Gather constant outputs of If branches by an index that is always 0 and depends on the condition.
 
-    The runtime that needs this takes such outputs for constants. A constant condition inlines the branch instead.
+    The runtime that needs this takes such outputs for constants. A constant condition inlines the branch instead, and
+    results whose rank is not known come from Loops, for runtimes that have no such If.
     """
     known = site.constant_value(0)
     if known is not None and known.size == 1:
         site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
+        return
+    if any(
+        subgraph_output_shape(site, one, place) is None for one in _BRANCHES for place in range(len(site.node.output))
+    ):
+        _branches_become_loops(site)
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     condition, first = site.input(0), site.constant([0], "int64", "first")
@@ -112,7 +119,7 @@ def gather_constant_branch_outputs(site: Site) -> None:
         condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), hint="scalar"))
     index = op.Cast(op.And(condition, op.Not(condition)), to="int64")
     branches = {}
-    for branch in ("then_branch", "else_branch"):
+    for branch in _BRANCHES:
 
         def build(inner: Operators, branch: str = branch) -> list[str]:
             values = inner.inline(branch, keep_names=True)
@@ -174,6 +181,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("If", gather_constant_branch_outputs),
+    Fallback("If", replace_branches_or_gather_constants),
     Fallback("Loop", name_the_condition_or_write_the_body_anew),
 ]

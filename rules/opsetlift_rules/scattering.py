@@ -87,10 +87,12 @@ def select_elements_with_a_table(site: Site) -> None:
 
 
 def _one_by_one(*reductions: str) -> Rule:
-    """For the step down that loses these reductions."""
+    """For the step down that loses these reductions; PyTorch writes max and min at 16 and 17, too."""
 
     def combine_updates_one_by_one(site: Site) -> None:
         reduction = site.attribute("reduction", "none")
+        if reduction not in ("none", *_COMBINE):
+            site.refuse(Why.INVALID_MODEL, f"there is no reduction {reduction!r}")
         if "add" in reductions:
             site.remove_attribute("reduction")
         if reduction in reductions:
@@ -239,21 +241,21 @@ def scatter_the_cache_by_elements(site: Site) -> None:
     site.replace(result if compute_dtype is None else op.Cast(result, to=dtype, **cast_back_attributes(dtype)))
 
 
-def leave_out_no_reduction(site: Site) -> None:
-    """Leave out the attribute reduction where it says what its absence says, too."""
+def leave_out_reduction(site: Site) -> None:
+    """Leave out the attribute reduction: where there is one, updates are combined one by one."""
     reduction = site.attribute("reduction", "none")
-    if reduction != "none":
-        site.refuse(Why.NO_EQUIVALENT, f"the reduction {reduction} cannot be left out")
     site.remove_attribute("reduction")
+    if reduction != "none":
+        _combine_one_by_one(site, _COMBINE[reduction])
 
 
-def leave_out_no_reduction_or_scatter_into_more(site: Site) -> None:
-    """Leave out a reduction of none; else lengthen the data to more elements along the axis than there are indices.
+def leave_out_reduction_or_scatter_into_more(site: Site) -> None:
+    """Leave out a reduction; else lengthen the data to more elements along the axis than there are indices.
 
     The additional elements are cut off again; negative indices count from the end of the data as it was.
     """
     if has_attribute(site, "reduction"):
-        leave_out_no_reduction(site)
+        leave_out_reduction(site)
         return
     data, indices, updates = site.inputs
     dims, others = (static_shape(site, one, because="the runtime takes no more indices than data") for one in (0, 1))
@@ -280,9 +282,9 @@ _MORE = "18 adds two reductions"
 
 STEPS = [
     Step("Scatter", 9, 11, up=rename_to_scatter_elements, down=make_indices_non_negative),
-    Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterElements", 13, 16, up=unchanged, down=_one_by_one(*_COMBINE), because=_ORDER),
     Step("ScatterElements", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
-    Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one("add", "mul"), because=_ORDER),
+    Step("ScatterND", 13, 16, up=unchanged, down=_one_by_one(*_COMBINE), because=_ORDER),
     Step("ScatterND", 16, 18, up=unchanged, down=_one_by_one("max", "min"), because=_MORE),
 ]
 
@@ -294,7 +296,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Scatter", leave_out_no_reduction_or_scatter_into_more),
-    Fallback("ScatterElements", leave_out_no_reduction_or_scatter_into_more),
-    Fallback("ScatterND", leave_out_no_reduction),
+    Fallback("Scatter", leave_out_reduction_or_scatter_into_more),
+    Fallback("ScatterElements", leave_out_reduction_or_scatter_into_more),
+    Fallback("ScatterND", leave_out_reduction),
 ]

@@ -202,15 +202,33 @@ def _computed_by_ai_onnx_alone(facts: ModelFacts) -> frozenset[str]:
     return frozenset(info.name for info in graph.output) - foreign
 
 
+def with_true_bodies(facts: ModelFacts) -> ModelProto:
+    """A model whose subgraphs' outputs are declared in the shapes that are computed, where other ones were declared.
+
+    To declare none is not enough: onnxruntime 1.0 to 1.2 take what has no shape in the body of a Loop for a scalar.
+    """
+    if not any(_declared_falsely_in_subgraphs(facts)):
+        return facts.model
+    result = ModelProto()
+    result.CopyFrom(facts.model)
+    for info, computed in _declared_falsely_in_subgraphs(ModelFacts(result, facts.base_dir)):
+        known = [one if isinstance(one, int) else None for one in computed]
+        info.type.CopyFrom(tensor_type_proto(dtype_name(info.type.tensor_type.elem_type), known))
+    return result
+
+
 def forget_false_shapes(facts: ModelFacts) -> None:
     """Take declared shapes that are not the computed ones off the outputs of a model's subgraphs."""
+    for info, _ in _declared_falsely_in_subgraphs(facts):
+        info.type.tensor_type.ClearField("shape")
+
+
+def _declared_falsely_in_subgraphs(facts: ModelFacts) -> Iterator[tuple[ValueInfoProto, Shape]]:
     for scope in facts.all_scopes():
-        if scope.parent is None:
-            continue
-        for info in scope.container.output:
+        for info in () if scope.parent is None else scope.container.output:
             declared, computed = shape_of_type(info.type), scope.shape(info.name)
             if declared is not None and computed is not None and _differ(declared, computed):
-                info.type.tensor_type.ClearField("shape")
+                yield info, computed
 
 
 def _differ(declared: Sequence[int | str | None], computed: Sequence[int | str | None]) -> bool:

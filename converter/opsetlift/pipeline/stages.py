@@ -18,7 +18,13 @@ from onnx import ModelProto, NodeProto
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
-from opsetlift.conversion.objections import false_shapes, forget_false_shapes, objections, with_true_shapes
+from opsetlift.conversion.objections import (
+    false_shapes,
+    forget_false_shapes,
+    objections,
+    with_true_bodies,
+    with_true_shapes,
+)
 from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensions
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
@@ -95,6 +101,8 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
         result, more = validated(result, job.facts_of(result).tables.index)
         notes += more
     if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
+        # What a Loop gives is known once its body declares what it gives.
+        result = with_true_bodies(job.facts_of(result))
         result, corrected = with_true_shapes(job.facts_of(result))
         notes += corrected
     job.notes += notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
@@ -134,6 +134,8 @@ class Form:
     """Dtypes of which one is that of an input that is a constant and not computed from others."""
     has_other_numbers: bool = False
     """Whether its first input may have numbers other than the 0 and 1 that a Cast made of truth values before."""
+    gives_unranked: bool = False
+    """Whether the rank of what a subgraph of it gives is not known."""
     counts_its_runs: bool = False
     """Whether a node in its body other than Reshape reads the body's first input, the number of a loop's run."""
     misfits_normalized_axes: bool = False
@@ -172,6 +174,7 @@ class Form:
             (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
             (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
             (self.is_dilated, lambda node, *_: _is_dilated(node)),
+            (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
@@ -263,13 +266,15 @@ class Form:
             for formal, shape in shapes.items()
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
-        # Of several inputs of one name in the schema any may be empty; of all else the last one was measured.
-        empty = {one.formal for one in operands(node, definition)[0] if 0 in (scope.shape(one.name) or ())}
+        # Of several inputs of one name in the schema any may be empty or open; of all else the last one was measured.
+        each = [(one.formal, scope.shape(one.name)) for one in operands(node, definition)[0]]
+        empty = {formal for formal, shape in each if 0 in (shape or ())}
+        is_open = {formal for formal, shape in each if shape is None or not all(isinstance(one, int) for one in shape)}
         return (
             all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
             and self.computed_inputs <= present.keys() - known
-            and self.open_inputs <= present.keys() - fixed.keys()
+            and self.open_inputs <= is_open
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and self.empty_inputs <= empty
@@ -543,11 +548,18 @@ def _moves_truth_values(node: NodeProto, scope: ScopeFacts) -> bool:
 
 
 def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
-    for name, graph in subgraphs(node):
-        inner = scope.subgraph_of(next(filter(None, node.output)), name)
-        if inner is not None and any(inner.constant(info.name) is not None for info in graph.output):
-            return True
-    return False
+    return any(inner.constant(name) is not None for inner, name in _given_by_subgraphs(node, scope))
+
+
+def _gives_unranked(node: NodeProto, scope: ScopeFacts) -> bool:
+    return any(inner.shape(name) is None for inner, name in _given_by_subgraphs(node, scope))
+
+
+def _given_by_subgraphs(node: NodeProto, scope: ScopeFacts) -> Iterator[tuple[ScopeFacts, str]]:
+    for attribute, graph in subgraphs(node):
+        inner = scope.subgraph_of(next(filter(None, node.output)), attribute)
+        if inner is not None:
+            yield from ((inner, info.name) for info in graph.output)
 
 
 def _counts_its_runs(node: NodeProto) -> bool:
