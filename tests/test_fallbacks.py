@@ -359,7 +359,7 @@ class TestShapesThatAreDeclaredFalsely:
         assert kept.model.graph.output[0].type.tensor_type.shape.dim[1].dim_value == 2
         assert kept.report.notes
 
-    def test_of_values_in_subgraphs_are_forgotten(self) -> None:
+    def test_of_values_in_subgraphs_are_corrected(self) -> None:
         found = converted(
             "g (bool c, float[2,3] x) => (float[A] y) { y = If (c) "
             "<then_branch = t () => (float[7] a) { s = Constant <value_ints=[-1]> () a = Reshape (x, s) }, "
@@ -369,7 +369,8 @@ class TestShapesThatAreDeclaredFalsely:
             opset=12,
         )
         branches = [one.g for one in found.graph.node[0].attribute]
-        assert not any(branch.output[0].type.tensor_type.HasField("shape") for branch in branches)
+        shapes = [branch.output[0].type.tensor_type.shape for branch in branches]
+        assert [[dim.dim_value for dim in shape.dim] for shape in shapes] == [[6], [1]]
 
 
 KERNELS = """

@@ -180,3 +180,57 @@ def test_the_output_of_a_normalizer_stays_undeclared() -> None:
         y = Neg (normal) }"""
     found = converted(text, "onnxruntime==1.2", opset=11, ml_opset=1).graph.value_info
     assert "normal" not in {one.name for one in found}
+
+
+class TestSubgraphs:
+    """OpenVINO 2022.3 loses what an If within a Loop reads from around the Loop; OpenCV 5.0 ends on most loops."""
+
+    _TEXT = """g (float[3] x, bool c, float[3] w) => (float[3] y) <int64 n = {{3}}> {{
+        y = Loop (n, c, x) <body = b (int64 i, bool g, float[3] s) => (bool h, float[3] t) {{
+            h = Identity (g)
+            t = If (g) <then_branch = p () => (float[3] u) {{ u = Neg (s) }},
+                        else_branch = q () => (float[3] v) {{ v = Add (s, {other}) }}>
+        }}> }}"""
+
+    def test_of_subgraphs_that_read_from_around_a_loop_are_refused_by_openvino_2022(self) -> None:
+        refused(self._TEXT.format(other="w"), "openvino==2022.3", because="what it reads from around that", opset=11)
+        assert operators(converted(self._TEXT.format(other="s"), "openvino==2022.3", opset=11)) == ["Loop"]
+
+    def test_that_are_loops_are_refused_by_opencv_5(self) -> None:
+        refused(self._TEXT.format(other="s"), "opencv==5.0", because="ends on most of Loop", opset=11)
+
+
+def test_a_scalar_of_a_transpose_comes_from_a_vector_in_openvino_2021() -> None:
+    text = """g (float[2, 3] x) => (float y) {
+        t = Transpose (x) m = ReduceMax (t) y = Squeeze <axes = [0, 1]> (m) }"""
+    found = operators(converted(text, "openvino==2021.4", opset=11))
+    assert found == ["Transpose", "ReduceMax", "Reshape", "Squeeze"]
+
+
+def test_numbers_are_compared_with_themselves_where_openvino_2022_ends_on_isnan() -> None:
+    found = operators(converted("g (float[3] x) => (bool[3] y) { y = IsNaN (x) }", "openvino==2022.3", opset=13))
+    assert "IsNaN" not in found
+
+
+def test_quantization_to_16_bits_is_arithmetic_in_opencv_5() -> None:
+    text = """g (float[3] x) => (float[3] y) <float scale = {0.5}, uint16 zero = {7}> {
+        q = QuantizeLinear (x, scale, zero) y = DequantizeLinear (q, scale, zero) }"""
+    assert not {"QuantizeLinear", "DequantizeLinear"} & {*operators(converted(text, "opencv==5.0", opset=21))}
+    of_8_bits = text.replace("uint16", "uint8")
+    assert operators(converted(of_8_bits, "opencv==5.0", opset=21)) == ["QuantizeLinear", "DequantizeLinear"]
+
+
+def test_indices_of_a_pooled_sequence_are_refused_by_opencv_4_14_and_compared_in_5() -> None:
+    text = """g (float[1, 2, 9] x) => (float[1, 2, 3] y, int64[1, 2, 3] i) {
+        y, i = MaxPool <kernel_shape = [3], strides = [3]> (x) }"""
+    refused(text, "opencv==4.14", because="gives no indices of a MaxPool of sequences", opset=11)
+    pools = [node for node in converted(text, "opencv==5.0", opset=11).graph.node if node.op_type == "MaxPool"]
+    assert all(len(node.output) == 1 for node in pools)
+
+
+@pytest.mark.parametrize("node", ["Gemm <beta = 0.0> (x, w, s)", "Gemm (x, w, z)"])
+def test_terms_of_a_gemm_on_which_opencv_4_14_fails_are_refused(node: str) -> None:
+    text = f"""g (float[3, 2] x, float[2] z) => (float[3, 2] y) <
+        float[2, 2] w = {{1, 2, 3, 4}}, float[2] s = {{1, 2}}> {{ y = {node} }}"""
+    refused(text, "opencv==4.14", because="Gemm 'y'")
+    assert operators(converted(text, "opencv==5.0")) == ["Gemm"]

@@ -246,9 +246,14 @@ def cast_or_remove_allowzero(site: Site) -> None:
 def write_non_negative_axes(site: Site) -> None:
     """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1.
 
-    A dtype that the runtime does not compute is cast to a wider one.
+    A dtype that the runtime does not compute is cast to a wider one, and a scalar comes from a vector, as a runtime may
+    end on several axes.
     """
     if not _computes_its_dtype(site) and widen_to_kernel(site):
+        return
+    if site.shape(site.output(0)) == [] and len(site.shape(0) or ()) > 1:
+        vector = site.op.Reshape(site.input(0), site.constant([1], "int64", "one"))
+        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(vector, site.constant([0], "int64")))
         return
     if has_attribute(site, "axes"):
         make_axes_non_negative(site)

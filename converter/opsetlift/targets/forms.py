@@ -11,7 +11,7 @@ from itertools import cycle
 from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
-from opsetlift.model.scopes import subgraphs
+from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import operands
@@ -100,6 +100,8 @@ class Form:
     """Whether what starts the chain reads no constants."""
     within: frozenset[str] = frozenset()
     """Operators of which one holds the subgraph that it is in, at any depth."""
+    reads_beyond: bool = False
+    """Whether a subgraph of it reads what is computed outside the graph that it is in."""
     not_after: frozenset[str] = frozenset()
     """Operators none of which computes its first input."""
     chain: tuple[str, ...] = ()
@@ -174,6 +176,7 @@ class Form:
             (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
             (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
             (self.is_dilated, lambda node, *_: _is_dilated(node)),
+            (self.reads_beyond, lambda node, _, scope: _reads_beyond(node, scope)),
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
@@ -549,6 +552,16 @@ def _moves_truth_values(node: NodeProto, scope: ScopeFacts) -> bool:
 
 def _gives_a_constant(node: NodeProto, scope: ScopeFacts) -> bool:
     return any(inner.constant(name) is not None for inner, name in _given_by_subgraphs(node, scope))
+
+
+def _reads_beyond(node: NodeProto, scope: ScopeFacts) -> bool:
+    named = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+    around = scope.parent
+    while around is not None:
+        if any(around.producer(name) is not None or name in around.index.inputs for name in named):
+            return True
+        around = around.parent
+    return False
 
 
 def _gives_unranked(node: NodeProto, scope: ScopeFacts) -> bool:
