@@ -77,6 +77,14 @@ def test_results_of_branches_whose_rank_is_not_known_come_from_loops_in_onnxrunt
     assert "If" in operators(converted(text, "onnxruntime==1.4", opset=10))
 
 
+def test_lists_that_an_if_gives_are_no_tensors_of_any_rank() -> None:
+    text = """g (float[2] x, bool c) => (float[A] y) {
+        s = If (c) <then_branch = t () => (seq(float[2]) r) { r = SequenceConstruct (x) },
+                    else_branch = e () => (seq(float[2]) q) { q = SequenceConstruct (x, x) }>
+        y = ConcatFromSequence <axis = 0> (s) }"""
+    refused(text, "openvino==2021.4", because="If", opset=13)
+
+
 def test_a_computed_shape_of_a_reshape_may_hold_minus_one_which_onnxruntime_1_10_does_not_take_with_allowzero() -> None:
     text = """g (float[1, 8, 4] x, int64[3] s) => (float[A, B, C] y) { y = Reshape <allowzero = 1> (x, s) }"""
     for release, attributes in (("1.10", []), ("1.11", ["allowzero"])):

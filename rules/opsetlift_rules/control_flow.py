@@ -108,9 +108,7 @@ def replace_branches_or_gather_constants(site: Site) -> None:
     if known is not None and known.size == 1:
         site.replace(*site.op.inline("then_branch" if known.item() else "else_branch"))
         return
-    if any(
-        subgraph_output_shape(site, one, place) is None for one in _BRANCHES for place in range(len(site.node.output))
-    ):
+    if _gives_tensors_of_any_rank(site):
         _branches_become_loops(site)
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
@@ -132,6 +130,13 @@ def replace_branches_or_gather_constants(site: Site) -> None:
         if name:
             site.op.declare(result, site.dtype(name), site.shape(name))
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
+
+
+def _gives_tensors_of_any_rank(site: Site) -> bool:
+    if any(site.dtype(name, "").startswith(("seq(", "optional(")) for name in site.node.output if name):
+        return False
+    places = range(len(site.node.output))
+    return any(subgraph_output_shape(site, branch, place) is None for branch in _BRANCHES for place in places)
 
 
 def name_the_condition_or_write_the_body_anew(site: Site) -> None:
