@@ -12,6 +12,7 @@ from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
+from tests.test_fallbacks_for_other_runtimes import refused
 
 
 class TestNumbersOfLoops:
@@ -75,7 +76,11 @@ class TestElementsThatMove:
     @pytest.mark.parametrize("node", ["Transpose (x)", "Tile (x, r)"])
     def test_do_so_in_every_dtype(self, dtype: str, shape: str, node: str) -> None:
         text = f"g ({dtype}[{shape}] x) => ({dtype}[C,D] y) <int64[2] r = {{2, 1}}> {{ y = {node} }}"
-        converted(text, "onnxruntime==0.3", opset=9)
+        if shape == "A,B" and dtype in ("int32", "double"):
+            # What is written for them joins vectors that may be empty, on which the release ends.
+            refused(text, "onnxruntime==0.3", because="Concat of vectors one of which has no elements", opset=9)
+        else:
+            converted(text, "onnxruntime==0.3", opset=9)
 
     def test_keep_all_64_bits(self) -> None:
         ends = numpy.iinfo(numpy.int64)
@@ -625,9 +630,11 @@ class TestModelsAsAWhole:
 
     @pytest.mark.parametrize(
         ("declared", "reason"),
-        [([], "is declared without a shape"), ([1], r"is declared as \[1\], not \[3\]"), ([3], "")],
+        [([], "is declared without a shape"), ([1], ""), ([3], "")],
     )
-    def test_values_of_subgraphs_without_a_true_shape_are_refused(self, declared: list[int], reason: str) -> None:
+    def test_values_of_subgraphs_need_a_shape_and_false_ones_are_corrected(
+        self, declared: list[int], reason: str
+    ) -> None:
         source = model(
             """<ir_version: 4, opset_import: ["": 9]>
             g (float[3] x, float[2,3] w) => (float[3] y, float[2,N] z) {
@@ -645,7 +652,9 @@ class TestModelsAsAWhole:
             with pytest.raises(ConversionRefused, match=f"needs true shapes in subgraphs; 'sums' {reason}"):
                 convert(source, target="onnxruntime==0.3")
         else:
-            assert convert(source, target="onnxruntime==0.3").model.graph == source.graph
+            (scan,) = convert(source, target="onnxruntime==0.3").model.graph.node
+            found = scan.attribute[1].g.output[1].type.tensor_type
+            assert [dim.dim_value for dim in found.shape.dim] == [3]
 
     def test_bounds_in_vectors_become_extremes(self) -> None:
         text = "g (float[3] x) => (float[3] y) <float[1] low = {0}> { y = Clip (x, low) }"
