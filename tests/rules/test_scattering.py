@@ -115,6 +115,25 @@ def test_reductions_are_lowered_to_15(reduction, node):
     check_converts(f"{_18} g {node.format(f'reduction = {chr(34)}{reduction}{chr(34)}')}", 15, exact=True)
 
 
+@pytest.mark.parametrize("opset", [16, 17])
+@pytest.mark.parametrize("reduction", ["max", "min"])
+@pytest.mark.parametrize(("node", "indices"), [("ScatterElements", "int64[3] i"), ("ScatterND", "int64[3, 1] i")])
+def test_reductions_that_came_with_18_are_kept_where_exporters_wrote_them_before(node, indices, reduction, opset):
+    graph = f"g (float[4] x, {indices}, float[3] u) => (float[4] y)"
+    text = (
+        f'<ir_version: 8, opset_import: ["": {opset}]> {graph} {{ y = {node} <reduction = "{reduction}"> (x, i, u) }}'
+    )
+    assert "Loop" in [one.op_type for one in check_converts(text, 15, exact=True).graph.node]
+    (kept,) = check_converts(text, 18, exact=True).graph.node
+    assert kept == model(text).graph.node[0]
+
+
+def test_an_unknown_reduction_is_the_models_fault():
+    text = """<ir_version: 8, opset_import: ["": 16]> g (float[4] x, int64[3] i, float[3] u) => (float[4] y) {
+        y = ScatterElements <reduction = "mean"> (x, i, u) }"""
+    check_refusal(text, 15, Why.INVALID_MODEL, "there is no reduction 'mean'")
+
+
 @pytest.mark.parametrize("reduction", ["add", "min"])
 def test_a_loop_below_16_carries_bfloat16_as_float(reduction):
     check_converts(
