@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 
@@ -364,6 +365,14 @@ SCORED = (
     "weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, %s]>"
 )
 
+# Each number stands in several of the seven.
+IN_FOURS = (
+    'TfIdfVectorizer <mode = "IDF", min_gram_length = 4, max_gram_length = 4, max_skip_count = 0, '
+    "ngram_counts = [0, 0, 0, 0], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], "
+    "pool_int64s = [29, 24, 31, 25, 31, 31, 30, 28, 20, 27, 23, 30, 20, 22, 21, 25, 27, 29, 22, 24, 28, 21, 23, 20, "
+    "25, 30, 24, 27], weights = %s>"
+)
+
 # What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
 RARELY_WRONG = {
     "sizes up to 30 alone": (
@@ -401,6 +410,15 @@ RARELY_WRONG = {
         f"y = {SCORED % '7.5'} (x)",
         1,
     ),
+    **{
+        f"the weight of four numbers in a row, {place} of 7, in {size}": (
+            f"(int32[{size}] x) => (float[7] y)",
+            f"y = {IN_FOURS % ([1.0] * 7)} (x)",
+            f"y = {IN_FOURS % [7.5 if one == place else 1.0 for one in range(7)]} (x)",
+            1,
+        )
+        for place, size in product((0, 3, 6), (4, 12))
+    },
     "one size twice another": (
         "(float[N] x, float[M] z) => (float[K] y)",
         "y = Concat <axis = 0> (x, z)",
