@@ -54,19 +54,20 @@ def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = Fal
     return found[:most]
 
 
-def lists_of(models: Sequence[ModelProto]) -> list[tuple[float, ...]]:
-    """The distinct lists of several finite numbers in constants and attributes of some models, as they stand there."""
-    found: dict[tuple[float, ...], None] = {}
+def lists_of(models: Sequence[ModelProto]) -> list[tuple[float | str, ...]]:
+    """The distinct lists of several finite numbers or texts in constants and attributes, as they stand there."""
+    found: dict[tuple[float | str, ...], None] = {}
     for model in models:
         nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
         # Sequences that data is searched for are attributes; tensors are as long as weights.
-        lists = [(attribute.ints or attribute.floats)[:MOST_LISTED] for node in nodes for attribute in node.attribute]
+        attributes = (attribute for node in nodes for attribute in node.attribute)
+        lists = [(one.ints or one.floats or one.strings)[:MOST_LISTED] for one in attributes]
         tensors = (_in_tensor(tensor, MOST_ELEMENTS) for tensor in all_tensors(model) if not is_external(tensor))
         for one in (*lists, *tensors):
-            finite = (number for number in one if not isinstance(number, bytes) and math.isfinite(number))
-            numbers = tuple(finite)
-            if len(numbers) > 1:
-                found[numbers] = None
+            texts = (each.decode(errors="replace") if isinstance(each, bytes) else each for each in one)
+            listed = tuple(each for each in texts if isinstance(each, str) or math.isfinite(each))
+            if len(listed) > 1:
+                found[listed] = None
     return list(found)
 
 

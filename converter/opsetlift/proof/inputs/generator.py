@@ -212,7 +212,7 @@ class InputGenerator:
         first: Values that are tried before any are drawn.
         floor: What is required besides what is drawn.
         numbers: Those in constants and attributes, which data is compared with.
-        lists: The same as they stand there in lists, which data may be searched for.
+        lists: The same and texts as they stand there in lists, which data may be searched for.
         words: The texts there.
         constants: Those that the nodes read besides the inputs.
         results: The shapes that the outputs have to have.
@@ -233,7 +233,7 @@ class InputGenerator:
         first: Sequence[Case] = (),
         floor: Floor = Floor.NONE,
         numbers: Sequence[float] = (),
-        lists: Sequence[Sequence[float]] = (),
+        lists: Sequence[Sequence[float | str]] = (),
         words: Sequence[str] = (),
         constants: Sequence[Array] = (),
         results: Sequence[Dims] = (),
@@ -262,7 +262,8 @@ class InputGenerator:
         sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
         self._model_sizes = sorted(dict.fromkeys(sizes), key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
-        self._lists = lists
+        self._lists = [[each for each in one if not isinstance(each, str)] for one in lists]
+        self._text_lists = [[each for each in one if isinstance(each, str)] for one in lists]
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         fixed = fixed_elements({one.name: dims_of(one.type) for one in inputs})
         self.obstacle = ""
@@ -404,6 +405,10 @@ class InputGenerator:
         dtypes_of = {one.name: one.dtype for one in self._inputs if one.type.HasField("tensor_type")}
         return [name for name in names if dtypes_of.get(name, "bool") not in _NOT_ORDERED]
 
+    def _of_texts(self, names: Iterable[str]) -> list[str]:
+        held = {one.name for one in self._inputs if one.dtype == "string" and one.type.HasField("tensor_type")}
+        return [name for name in names if name in held]
+
     def _try_own_numbers(self, attempt: Attempt, names: Iterable[str]) -> None:
         """Accepted cases with nothing but numbers of the site in an input, in any order: it may look for a sequence."""
         rng = self._builder.rng
@@ -430,6 +435,9 @@ class InputGenerator:
                 attempt(replace(filled, is_required=self._is_brief))
             several = sorted((one for one in lists if len(one) > 2), key=len, reverse=True)
             self._try_stretches(attempt, name, numpy.array([*chain(*several)], dtype))
+        for name in self._of_texts(names) if self._kept else ():
+            texts = sorted(self._text_lists, key=len, reverse=True)
+            self._try_stretches(attempt, name, numpy.array([*chain(*texts)], dtype=object))
 
     def _try_stretches(self, attempt: Attempt, name: str, listed: Array) -> None:
         """Accepted cases with lists of the site in an input, a stretch in each row: it may look for several numbers."""
