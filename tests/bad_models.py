@@ -377,6 +377,45 @@ def equation_without_letters() -> ModelProto:
     )
 
 
+@bad_model("attribute 'equation' of Einsum 'y' in graph is b'..', which is no equation")
+def equation_with_two_dots() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13]> g (float x) => (float y) { y = Einsum <equation = ".."> (x) }"""
+    )
+
+
+@bad_model("attribute 'text' of Inner 'y' in graph is b'-a', which is no equation")
+def equation_that_functions_hand_on() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13, "own": 1]> g (float[2] x) => (float y)
+        { y = own.Inner <text = "-a"> (x) }
+        <domain: "own", opset_import: ["": 13]> Sum <form> (a) => (b) { b = Einsum <equation: string = @form> (a) }
+        <domain: "own", opset_import: ["": 13, "own": 1]> Inner <text> (a) => (b)
+        { b = own.Sum <form: string = @text> (a) }"""
+    )
+
+
+@bad_model("attribute 'count' of function 'own:Rows' is -7, outside of 0 to 65536 by default")
+def fewer_batch_dimensions_than_none_by_default() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13, "own": 1]> g (float[2,2] x, int64[2,2] i) => (float[2] y)
+        { y = own.Rows (x, i) }
+        <domain: "own", opset_import: ["": 13]> Rows <count: int = -7> (a, i) => (b)
+        { b = GatherND <batch_dims: int = @count> (a, i) }"""
+    )
+
+
+@bad_model("attribute 'count' of Rows 'y' in graph is -7, outside of 0 to 65536")
+def fewer_batch_dimensions_than_none_by_a_call() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13, "own": 1]> g (bool c, float[2,2] x, int64[2,2] i) => (float[2] y)
+        { y = own.Rows <count = -7> (c, x, i) }
+        <domain: "own", opset_import: ["": 13]> Rows <count> (c, a, i) => (b)
+        { b = If (c) <then_branch = t () => (float[2] d) { d = GatherND <batch_dims: int = @count> (a, i) },
+        else_branch = e () => (float[2] f) { f = GatherND <batch_dims: int = @count> (a, i) }> }"""
+    )
+
+
 @bad_model("attribute 'batch_dims' of GatherND 'y' in graph is -7, outside of 0 to 65536")
 def fewer_batch_dimensions_than_none() -> ModelProto:
     return onnx.parser.parse_model(

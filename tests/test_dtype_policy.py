@@ -525,6 +525,15 @@ class TestProof:
         proof = prove_dtypes(before, before, after, SINGLE, interface="keep")
         assert proof.outcome is Outcome.DIFFERENT
 
+    def test_inputs_of_more_elements_than_memory_may_hold_are_not_drawn(self) -> None:
+        text = """
+            <ir_version: 8, opset_import: ["": 17]>
+            g (double[400000, 1000] x) => (double[400000, 1000] y) { y = Neg (x) }
+        """
+        proof = prove_dtypes(parse_model(text), parse_model(text), parse_model(text), SINGLE, interface="keep")
+        assert proof.outcome is Outcome.UNPROVEN
+        assert proof.sentence == "the inputs have 400,000,000 elements, and inputs are drawn up to 134,217,728"
+
     def test_can_be_run_again_from_its_certificate(self) -> None:
         source = parse_model(TestSubgraphs.LOOP)
         conversion = convert(source, dtypes=NARROW, to=18)

@@ -54,7 +54,7 @@ def _write_defaults(site: Site, *, source_version: int) -> None:
 
 
 def _fits_float(bound: float) -> bool:
-    return bool(numpy.isnan(bound) or numpy.float64(numpy.float32(bound)) == bound)
+    return bool(numpy.isnan(bound) or numpy.float64(_narrowed(bound, "float")) == bound)
 
 
 def move_bounds_to_inputs(site: Site) -> None:

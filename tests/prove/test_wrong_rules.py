@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 
@@ -364,6 +365,17 @@ SCORED = (
     "weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, %s]>"
 )
 
+# Each number, and each text, stands in several of the seven.
+NUMBERS_IN_FOURS = (
+    "pool_int64s = [29, 24, 31, 25, 31, 31, 30, 28, 20, 27, 23, 30, 20, 22, 21, 25, 27, 29, 22, 24, 28, 21, 23, 20, "
+    "25, 30, 24, 27]"
+)
+TEXTS_IN_FOURS = "pool_strings = [" + ", ".join(f'"{letter}"' for letter in "jelfllkiahdkacbfhjcekbdafkeh") + "]"
+FOURS = (
+    'TfIdfVectorizer <mode = "IDF", min_gram_length = 4, max_gram_length = 4, max_skip_count = 0, '
+    "ngram_counts = [0, 0, 0, 0], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], %s, weights = %s>"
+)
+
 # What a wrong rule puts in place of one node: (inputs and outputs, the node, the wrong nodes, how many these are).
 RARELY_WRONG = {
     "sizes up to 30 alone": (
@@ -401,6 +413,16 @@ RARELY_WRONG = {
         f"y = {SCORED % '7.5'} (x)",
         1,
     ),
+    **{
+        f"the weight of four in a row, {place} of 7, among {size} of {dtype}": (
+            f"({dtype}[{size}] x) => (float[7] y)",
+            f"y = {FOURS % (pool, [1.0] * 7)} (x)",
+            f"y = {FOURS % (pool, [7.5 if one == place else 1.0 for one in range(7)])} (x)",
+            1,
+        )
+        for place, size in product((0, 3, 6), (4, 12))
+        for dtype, pool in (("int32", NUMBERS_IN_FOURS), ("string", TEXTS_IN_FOURS))
+    },
     "one size twice another": (
         "(float[N] x, float[M] z) => (float[K] y)",
         "y = Concat <axis = 0> (x, z)",
@@ -428,3 +450,11 @@ def test_a_rule_that_is_wrong_for_few_inputs_is_refuted(what: str) -> None:
     types, node, wrong, count = RARELY_WRONG[what]
     source = conversion(f"g {types} {{ {node} }}", f"g {types} {{ {wrong} }}", (13, 14), claims=[(0, 0, count)])
     assert Outcome.DIFFERENT in [site.outcome for site in source.prove().sites]
+
+
+@pytest.mark.parametrize(("dtype", "pool"), [("int32", NUMBERS_IN_FOURS), ("string", TEXTS_IN_FOURS)])
+def test_whole_models_that_weigh_four_in_a_row_otherwise_are_told_apart(dtype: str, pool: str) -> None:
+    text = f"g ({dtype}[12] x) => (float[7] y) {{ y = {FOURS} (x) }}"
+    one, other = (model(text % (pool, [1.0] * 6 + [last]), 13) for last in (1.0, 7.5))
+    assert prove_models(one, one).is_equal
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT

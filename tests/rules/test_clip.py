@@ -30,6 +30,7 @@ def test_doubles_were_clipped_to_the_limits_of_float_at_6():
     )
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.quick_share(2)
 @pytest.mark.parametrize("dtype", ["float", "double", "float16"])
 @pytest.mark.parametrize("attributes", ["", "<min = -0.1>", "<min = 0.1, max = 1e30>"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, islice, permutations
+from itertools import combinations, permutations
 from typing import TypeVar
 
 import numpy
@@ -16,6 +16,9 @@ from opsetlift.proof.pattern_texts import near_pattern
 
 MOST_ELEMENTS = 16
 """Constants with more elements are weights or tables, of whose numbers only those count that one model has alone."""
+
+MOST_LISTED = 1024
+"""So many numbers of each list in an attribute are tried as they stand there."""
 
 MOST_IN_TABLES = 1024
 """Of constants with more elements than that all numbers are left out."""
@@ -51,18 +54,20 @@ def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = Fal
     return found[:most]
 
 
-def lists_of(models: Sequence[ModelProto]) -> list[tuple[float, ...]]:
-    """The distinct lists of several finite numbers in constants and attributes of some models, as they stand there."""
-    found: dict[tuple[float, ...], None] = {}
+def lists_of(models: Sequence[ModelProto]) -> list[tuple[float | str, ...]]:
+    """The distinct lists of several finite numbers or texts in constants and attributes, as they stand there."""
+    found: dict[tuple[float | str, ...], None] = {}
     for model in models:
         nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
-        lists = [attribute.ints or attribute.floats for node in nodes for attribute in node.attribute]
+        # Sequences that data is searched for are attributes; tensors are as long as weights.
+        attributes = (attribute for node in nodes for attribute in node.attribute)
+        lists = [(one.ints or one.floats or one.strings)[:MOST_LISTED] for one in attributes]
         tensors = (_in_tensor(tensor, MOST_ELEMENTS) for tensor in all_tensors(model) if not is_external(tensor))
         for one in (*lists, *tensors):
-            finite = (number for number in one if not isinstance(number, bytes) and math.isfinite(number))
-            numbers = tuple(islice(finite, MOST_ELEMENTS))
-            if len(numbers) > 1:
-                found[numbers] = None
+            texts = (each.decode(errors="replace") if isinstance(each, bytes) else each for each in one)
+            listed = tuple(each for each in texts if isinstance(each, str) or math.isfinite(each))
+            if len(listed) > 1:
+                found[listed] = None
     return list(found)
 
 

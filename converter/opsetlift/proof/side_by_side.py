@@ -21,7 +21,14 @@ from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
-from opsetlift.proof.model_numbers import numbers_of, places_of_differences, sizes_that_bound, sizes_that_tell, texts_of
+from opsetlift.proof.model_numbers import (
+    lists_of,
+    numbers_of,
+    places_of_differences,
+    sizes_that_bound,
+    sizes_that_tell,
+    texts_of,
+)
 from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.specification import dtypes
@@ -40,6 +47,12 @@ RUNS_OVERRIDDEN = 12
 
 CHEAP_RUNS = 2000
 """A model of one node is run on so many inputs at least, one of two nodes on half of them, and so on."""
+
+MOST_COST_OF_LISTS = 32
+"""Lists of models that cost more are not tried as they stand there: it takes up to 64 runs for each input."""
+
+SHORT_LIST = 12
+"""Lists of more numbers or texts are no axes, pads or shapes; of whole models these alone are tried."""
 
 CHEAP_WAYS = 400
 """In the same way, between so many pairs of inputs it is looked for thresholds, but not more than `MOST_WAYS`."""
@@ -165,6 +178,10 @@ def prove_models(
         }
     )
 
+    # Shorter ones are axes, pads and shapes; of costly models no list is tried.
+    listed = lists_of([one, other]) if cost <= MOST_COST_OF_LISTS else []
+    lists = [each for each in listed if len(each) > SHORT_LIST]
+
     def drawn() -> InputGenerator:
         return InputGenerator(
             model_inputs(one, other),
@@ -172,6 +189,7 @@ def prove_models(
             floor=Floor.BRIEF,
             hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
             numbers=numbers,
+            lists=lists,
             words=texts_of([one, other], MOST_NUMBERS),
             limit=max(runs, CHEAP_RUNS // cost),
             ways=min(MOST_WAYS, CHEAP_WAYS // cost),

@@ -6,7 +6,6 @@ nor a name that is missing from one that comes too late.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -14,6 +13,13 @@ import onnx
 from onnx import AttributeProto
 
 from opsetlift.model.def_use import DefUse, ModelIndex
+from opsetlift.model.files.bounded_attributes import (
+    BOUNDED,
+    BoundedParameters,
+    bounded_parameters,
+    bounds_of,
+    fault_of_value,
+)
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.order import find_cycle, missing_value
 from opsetlift.model.files.tensors import stored_bytes
@@ -50,19 +56,6 @@ _MESSAGE_OF_KIND: dict[int, str] = {
     AttributeProto.SPARSE_TENSOR: "sparse_tensor",
     AttributeProto.TYPE_PROTO: "tp",
 }
-_MOST_DIMENSIONS = 1 << 16
-
-_COUNT_OF_OUTPUTS = "num_outputs"
-
-_NUMBERS: Mapping[str, tuple[int, int]] = {
-    "axis": (-_MOST_DIMENSIONS, _MOST_DIMENSIONS),
-    "batch_dims": (0, _MOST_DIMENSIONS),
-    _COUNT_OF_OUTPUTS: (0, _MOST_DIMENSIONS),
-}
-"""Attributes with the least and the greatest number that they may be."""
-
-_TEXTS: Mapping[str, re.Pattern[bytes]] = {"equation": re.compile(rb"[A-Za-z,.>\s-]*")}
-"""Attributes with the text that they may be: with other letters for a scalar, onnx's shape inference never ends."""
 
 _GRAPH_KINDS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -88,13 +81,13 @@ def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> l
     notes = _import_notes(model, "the model")
     imports = _checked_imports(model, "the model")
     _check_functions(model)
-    omitted = _omitted_parameters(model)
+    omitted, bounded = _omitted_parameters(model), bounded_parameters(model)
     for function in model.functions:
         notes += _import_notes(function, f"function {function.name!r}")
         notes += _other_definition_notes(function, imports)
-        _validate_function(function, index.function(function), omitted.get(function_key(function), set()))
+        _validate_function(function, index.function(function), omitted.get(function_key(function), set()), bounded)
     _check_typed_interface(model.graph)
-    _Scope(GRAPH_PATH, imports, index.graph).validate_graph(model.graph)
+    _Scope(GRAPH_PATH, imports, index.graph, bounded=bounded).validate_graph(model.graph)
     return notes + _interface_notes(model.graph)
 
 
@@ -202,11 +195,16 @@ def _omitted_parameters(model: onnx.ModelProto) -> dict[FunctionKey, set[str]]:
     return found
 
 
-def _validate_function(function: onnx.FunctionProto, index: DefUse, omitted: Collection[str]) -> None:
+def _validate_function(
+    function: onnx.FunctionProto, index: DefUse, omitted: Collection[str], bounded: BoundedParameters
+) -> None:
     path = function_path(function)
     imports = _checked_imports(function, f"function {function.name!r}")
     parameters = {*function.attribute, *(attribute.name for attribute in function.attribute_proto)}
-    scope = _Scope(path, imports, index, parameters=parameters, omitted=omitted)
+    for default in function.attribute_proto:
+        if fault := fault_of_value(default, bounded.get(function_key(function), {}).get(default.name, frozenset())):
+            raise ModelFileError(f"attribute {default.name!r} of function {path[9:]!r} {fault} by default")
+    scope = _Scope(path, imports, index, parameters=parameters, omitted=omitted, bounded=bounded)
     scope.define(function.input, "input")
     scope.validate_nodes(function.node)
     scope.check_outputs(function.output)
@@ -294,6 +292,7 @@ class _Scope:
         outer: Sequence[_Scope] = (),
         parameters: set[str] | None = None,
         omitted: Collection[str] = (),
+        bounded: BoundedParameters,
     ) -> None:
         self.path = path
         self.imports = imports
@@ -303,6 +302,7 @@ class _Scope:
         """The attributes of the function around; None in the main graph, where nothing can be referred to."""
         self.omitted = frozenset({"", *omitted})
         """The names that stand for no value: inputs of the function around that calls leave out."""
+        self.bounded = bounded
         self.given: set[str] = set()
         """The names of inputs and initializers."""
         self.reached = 0
@@ -415,8 +415,9 @@ class _Scope:
                 if isinstance(text, bytes):
                     raise self._not_text(text)
             fault = "is there twice" if name in seen else self._fault_of(attribute)
-            if not fault and (name in _NUMBERS or name in _TEXTS) and not attribute.ref_attr_name:
-                fault = self._fault_of_value(index, node, attribute)
+            if not fault and (name in BOUNDED or self.bounded) and not attribute.ref_attr_name:
+                key = self.index.operators_by_node[index]
+                fault = fault_of_value(attribute, bounds_of(key, self.imports, name, len(node.output), self.bounded))
             if fault:
                 raise ModelFileError(f"attribute {name!r} of {describe(node)} in {self.path} {fault}")
             seen.add(name)
@@ -440,22 +441,6 @@ class _Scope:
             return f"refers to an attribute {reference!r}, but is not inside a function"
         return "" if reference in self.parameters else f"refers to {reference!r}, which the function does not have"
 
-    def _fault_of_value(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> str:
-        """What is wrong with a number or text with which onnx's shape inference ends the process, or never does."""
-        domain, operator, _ = self.index.operators_by_node[index]
-        found = definition(domain, operator, self.imports.get(domain, 0))
-        if found is None or attribute.name not in found.schema.attributes:
-            return ""
-        if attribute.name in _TEXTS:
-            return "" if _TEXTS[attribute.name].fullmatch(attribute.s) else f"is {attribute.s!r}, which is no equation"
-        if attribute.type != AttributeProto.INT:
-            return ""
-        if attribute.name == _COUNT_OF_OUTPUTS:
-            count = len(node.output)
-            return "" if attribute.i >= count else f"is {attribute.i}, and the node has {count} outputs"
-        least, most = _NUMBERS[attribute.name]
-        return "" if least <= attribute.i <= most else f"is {attribute.i}, outside of {least} to {most}"
-
     def _validate_subgraphs(self, index: int, node: onnx.NodeProto, attribute: AttributeProto) -> None:
         graphs = [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs
         for number, graph in enumerate(graphs):
@@ -463,7 +448,15 @@ class _Scope:
             path = subgraph_path(self.path, index, node, name)
             inner = self.index.child(index, name, graph)
             outer = (*self.outer, self)
-            scope = _Scope(path, self.imports, inner, outer=outer, parameters=self.parameters, omitted=self.omitted)
+            scope = _Scope(
+                path,
+                self.imports,
+                inner,
+                outer=outer,
+                parameters=self.parameters,
+                omitted=self.omitted,
+                bounded=self.bounded,
+            )
             scope.validate_graph(graph)
 
     def check_outputs(self, names: Iterable[str]) -> None:

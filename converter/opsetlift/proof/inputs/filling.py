@@ -90,6 +90,9 @@ FOR_FLOATS = frozenset(["ratios"])
 NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "one NaN": numpy.nan}
 """The strategies with a single value that is not finite, and the values."""
 
+LONGEST_RUN = 8
+"""Runs of so many numbers of a list stand in rows as they are, where rows are as long."""
+
 _NEAR = numpy.array([-2, -1, 0, 1, 2])
 
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
@@ -339,18 +342,13 @@ def own_numbers(numbers: Sequence[float], dtype: numpy.dtype[Any]) -> Array:
     return numpy.array(sorted(held), dtype)
 
 
-def pieces(
-    lists: Sequence[Sequence[float]], dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator
-) -> Array:
-    """Pieces of lists, of any length, one after the other: what looks for a sequence finds it whole or in part."""
-    size = math.prod(shape)
-    found: list[float] = []
-    while len(found) < size:
-        chosen = lists[int(rng.integers(len(lists)))]
-        start, end = sorted(rng.choice(len(chosen) + 1, 2, replace=False))
-        found += chosen[start:end]
-    with numpy.errstate(all="ignore"):
-        return numpy.array(found[:size], dtype).reshape(shape)
+def stretches(listed: Array, position: int, shape: Shape) -> tuple[Array, int]:
+    """Rows of what is listed from `position` on, so that each run stands in one, and where the next row starts."""
+    width = shape[-1] if shape else 1
+    rows, step = math.prod(shape[:-1]), max(1, width + 1 - LONGEST_RUN)
+    starts = position + step * numpy.arange(rows)
+    found = listed[(starts[:, None] + numpy.arange(width)) % listed.size]
+    return found.reshape(shape), position + step * max(1, rows)
 
 
 def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:

@@ -53,7 +53,7 @@ from opsetlift.proof.inputs.filling import (
     drawn_between,
     in_words,
     own_numbers,
-    pieces,
+    stretches,
 )
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
@@ -151,7 +151,10 @@ TURNS_NOT_FINITE = 16
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
 
 TURNS_OF_OWN_NUMBERS = 8
-"""How many tensors are drawn from the numbers of the site alone, and how many from pieces of its lists."""
+"""How many tensors are drawn from the numbers of the site alone."""
+
+MOST_STRETCHES = 64
+"""In so many tensors at most the lists of the site stand as they are."""
 
 MOST_SIDE_BY_SIDE = 24
 """So many pairs of numbers that stand side by side in a list of the site are tried by turns."""
@@ -209,7 +212,7 @@ class InputGenerator:
         first: Values that are tried before any are drawn.
         floor: What is required besides what is drawn.
         numbers: Those in constants and attributes, which data is compared with.
-        lists: The same as they stand there in lists, which data may be searched for.
+        lists: The same and texts as they stand there in lists, which data may be searched for.
         words: The texts there.
         constants: Those that the nodes read besides the inputs.
         results: The shapes that the outputs have to have.
@@ -230,7 +233,7 @@ class InputGenerator:
         first: Sequence[Case] = (),
         floor: Floor = Floor.NONE,
         numbers: Sequence[float] = (),
-        lists: Sequence[Sequence[float]] = (),
+        lists: Sequence[Sequence[float | str]] = (),
         words: Sequence[str] = (),
         constants: Sequence[Array] = (),
         results: Sequence[Dims] = (),
@@ -259,7 +262,8 @@ class InputGenerator:
         sizes = [abs(int(one)) for one in numbers if 1 < abs(one) <= BEARABLE and one == int(one)]
         self._model_sizes = sorted(dict.fromkeys(sizes), key=lambda size: size < LARGEST_USUAL)[:MODEL_SIZES]
         self._numbers = numbers
-        self._lists = lists
+        self._lists = [[each for each in one if not isinstance(each, str)] for one in lists]
+        self._text_lists = [[each for each in one if isinstance(each, str)] for one in lists]
         self._scales = [one for one in numbers if 0 < one < SMALLEST_USUAL][:SITE_SCALES]
         fixed = fixed_elements({one.name: dims_of(one.type) for one in inputs})
         self.obstacle = ""
@@ -401,6 +405,10 @@ class InputGenerator:
         dtypes_of = {one.name: one.dtype for one in self._inputs if one.type.HasField("tensor_type")}
         return [name for name in names if dtypes_of.get(name, "bool") not in _NOT_ORDERED]
 
+    def _of_texts(self, names: Iterable[str]) -> list[str]:
+        held = {one.name for one in self._inputs if one.dtype == "string" and one.type.HasField("tensor_type")}
+        return [name for name in names if name in held]
+
     def _try_own_numbers(self, attempt: Attempt, names: Iterable[str]) -> None:
         """Accepted cases with nothing but numbers of the site in an input, in any order: it may look for a sequence."""
         rng = self._builder.rng
@@ -425,15 +433,26 @@ class InputGenerator:
                 drawn = rng.choice(numbers, numpy.shape(case.values[name]))
                 filled = Case.of(case.layout, f"own numbers in {name}", {**case.values, name: drawn})
                 attempt(replace(filled, is_required=self._is_brief))
-            for case in self._bases_of_own_numbers() if lists else ():
-                drawn = pieces(lists, dtype, numpy.shape(case.values[name]), rng)
-                filled = Case.of(case.layout, f"pieces of own lists in {name}", {**case.values, name: drawn})
-                attempt(replace(filled, is_required=self._is_brief))
+            several = sorted((one for one in lists if len(one) > 2), key=len, reverse=True)
+            self._try_stretches(attempt, name, numpy.array([*chain(*several)], dtype))
+        for name in self._of_texts(names) if self._kept else ():
+            texts = sorted(self._text_lists, key=len, reverse=True)
+            self._try_stretches(attempt, name, numpy.array([*chain(*texts)], dtype=object))
 
-    def _bases_of_own_numbers(self) -> Iterator[Case]:
+    def _try_stretches(self, attempt: Attempt, name: str, listed: Array) -> None:
+        """Accepted cases with lists of the site in an input, a stretch in each row: it may look for several numbers."""
+        position = 0
+        for case in self._bases_of_own_numbers(MOST_STRETCHES):
+            if position >= listed.size:
+                return
+            drawn, position = stretches(listed, position, numpy.shape(case.values[name]))
+            filled = Case.of(case.layout, f"stretches of own lists in {name}", {**case.values, name: drawn})
+            attempt(replace(filled, is_required=self._is_brief))
+
+    def _bases_of_own_numbers(self, turns: int = TURNS_OF_OWN_NUMBERS) -> Iterator[Case]:
         """Accepted cases, and of whole models longer ones as often."""
         layouts = list(self._layouts.with_one_size(self._first_layout, LONGER)) if self._first_layout else []
-        for _ in range(TURNS_OF_OWN_NUMBERS):
+        for _ in range(turns):
             yield self._any_kept()[1]
             for layout in layouts if self._is_brief else ():
                 yield self._builder.case(layout, self._accepted.data, self._accepted.controls)
