@@ -260,9 +260,9 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
         node("ScatterElements", 11, floats(1, 2), ints(0), floats(1, 2)),
         "must be the same",
     ),
-    "ScatterElements by mean": (
+    "ScatterElements-16 by mean": (
         node("ScatterElements", 16, floats(1), ints(0), floats(1), reduction="mean"),
-        "this version has none, add, mul, max, min",
+        "this version has none, add, mul",
     ),
     "ScatterND with updates of another shape": (
         node("ScatterND", 11, floats([1], [2]), ints([0]), floats(1)),
@@ -313,6 +313,14 @@ COMMONLY_BROKEN: dict[str, tuple[OneNode, Any]] = {
     "Squeeze with a scalar for its axes": (node("Squeeze", 13, floats([1]), scalar(0, "int64")), floats(1)),
     "Unsqueeze-23 with a scalar for its axes": (node("Unsqueeze", 23, floats(1), scalar(0, "int64")), floats([1])),
     "Range with a limit of two dimensions": (node("Range", 11, scalar(0), floats([3]), scalar(1)), floats(0, 1, 2)),
+    "ScatterElements-16 by max": (
+        node("ScatterElements", 16, floats(5, 0), ints(0, 1, 1), floats(1, 7, 3), reduction="max"),
+        floats(5, 7),
+    ),
+    "ScatterND-16 by min": (
+        node("ScatterND", 16, floats(5, 9), ints([0], [1], [1]), floats(1, 7, 3), reduction="min"),
+        floats(1, 3),
+    ),
     "two updates of one element": (
         node("ScatterElements", 13, floats(1, 2), ints(0, 0), floats(8, 9)),
         floats(9, 2),
