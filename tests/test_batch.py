@@ -339,7 +339,7 @@ class TestCommand:
         assert "third.onnx: refused" in said.err
         assert "first.onnx" not in said.err
 
-    @pytest.mark.parametrize("more", [["--jobs", "2"], ["--skip-existing"], ["--summary", "s.json"]])
+    @pytest.mark.parametrize("more", [["--skip-existing"], ["--summary", "s.json"]])
     def test_options_of_several_models_are_refused_for_one(
         self, zoo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
     ) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from opsetlift.batch.planning import planned
 from opsetlift.batch.task import Ending, Result, Task, perform
-from opsetlift.batch.workers import Workers, cores
+from opsetlift.batch.workers import Workers
 from opsetlift.pipeline.job import Options
+from opsetlift.support.processes import cores
 
 
 def convert_models(

@@ -95,8 +95,3 @@ def _work(fn: Callable[..., Found], args: Sequence[object], kwargs: Mapping[str,
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise _Ended(number)
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

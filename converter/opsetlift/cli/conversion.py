@@ -29,6 +29,7 @@ from opsetlift.proof import NotEquivalent
 from opsetlift.reporting.refusals import Way, ways_out
 from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.errors import OpsetLiftError
+from opsetlift.support.processes import cores
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.support.text import printable
@@ -88,7 +89,7 @@ class Request:
             "--json": self.json,
             "--dry-run": self.dry_run,
         }
-        of_many = {"--jobs": self.jobs, "--skip-existing": self.skip_existing, "--summary": self.summary}
+        of_many = {"--skip-existing": self.skip_existing, "--summary": self.summary}
         wrong, what = (of_one, "one model") if self.is_batch else (of_many, "several models")
         for option, given in wrong.items():
             if given:
@@ -146,7 +147,7 @@ class Request:
     @property
     def options(self) -> Options:
         """The same for the pipeline. Raises UsageFault, and what `Options.of` raises."""
-        return Options.of(**self.arguments)
+        return Options.of(**self.arguments, jobs=self.jobs or cores())
 
 
 def run_request(request: Request) -> int:

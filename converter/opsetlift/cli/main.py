@@ -123,7 +123,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", hi
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither use nor keep verdicts of earlier proofs.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", min=1, metavar="N", help="Models at a time; by default one per core."),
+    typer.Option("--jobs", min=1, metavar="N", help="Processes; by default one per core."),
 ]
 SkipExisting = Annotated[
     bool, typer.Option("--skip-existing", help="Of several models: leave out those with an output.")

@@ -37,6 +37,7 @@ def convert(
     base_dir: str = "",
     rule_book: RuleBook | None = None,
     cache: bool = False,
+    jobs: int = 1,
 ) -> Conversion:
     """Convert a model to other opsets, an IR version, a runtime or other dtypes.
 
@@ -60,6 +61,8 @@ def convert(
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
         cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
+        jobs: How many processes prove rewrites where that takes more than a second: copies of this one, and so only on
+            Linux, and where it has no other threads.
 
     Returns:
         The model, the report and the certificate; `as_given` is the model in the kind that was given.
@@ -93,6 +96,7 @@ def convert(
         seed=seed,
         rule_book=rule_book,
         cache=cache,
+        jobs=jobs,
     )
     options.need_a_destination()
     return conversion_of(run(STAGES, Job(model, options, base_dir)))

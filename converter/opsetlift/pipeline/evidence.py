@@ -102,6 +102,8 @@ class Converted(Change):
     """That of the result; of a dry run, the one that it would have."""
     cache: VerdictCache | None = None
     """The verdicts of earlier runs, where the proof may use them."""
+    jobs: int = 1
+    """How many processes share the proof."""
 
     def proven(self, seed: int, base_dir: str) -> ConversionProof:
         """Site by site, and everything outside the sites byte for byte."""
@@ -114,6 +116,7 @@ class Converted(Change):
             seed=seed,
             destination=self.destination,
             cache=self.cache,
+            jobs=self.jobs,
             index=facts.tables.index.graph,
         )
 

@@ -69,6 +69,8 @@ class Options:
     rule_book: RuleBook | None = None
     cache: VerdictCache | None = None
     """The verdicts of earlier runs; None where every site is proven anew."""
+    jobs: int = 1
+    """How many processes share the proof of a conversion where it takes more than a second."""
 
     @classmethod
     def of(
@@ -89,6 +91,7 @@ class Options:
         seed: int = 0,
         rule_book: RuleBook | None = None,
         cache: bool = False,
+        jobs: int = 1,
     ) -> Options:
         """The options from the arguments of `convert` and `normalize`; `passes` of None asks for none.
 
@@ -121,6 +124,7 @@ class Options:
             seed=whole_number(seed, "the seed", least=0),
             rule_book=rule_book,
             cache=VerdictCache(folder) if cache and (folder := default_folder()) else None,
+            jobs=whole_number(jobs, "the number of jobs", least=1),
         )
 
     @property

@@ -38,6 +38,7 @@ def normalize(
     base_dir: str = "",
     rule_book: RuleBook | None = None,
     cache: bool = False,
+    jobs: int = 1,
 ) -> Normalization:
     """Simplify a model for deployment. Where a destination is given, it is converted first, as `convert` does.
 
@@ -65,6 +66,8 @@ def normalize(
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
         cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
+        jobs: How many processes prove rewrites where that takes more than a second: copies of this one, and so only on
+            Linux, and where it has no other threads.
 
     Returns:
         The model, the report, the proof of the passes, and the certificate of everything.
@@ -91,5 +94,6 @@ def normalize(
         seed=seed,
         rule_book=rule_book,
         cache=cache,
+        jobs=jobs,
     )
     return normalization_of(run(STAGES, Job(model, options, base_dir)))

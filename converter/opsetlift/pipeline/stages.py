@@ -191,7 +191,9 @@ def _converted(model: ModelProto, opsets: Mapping[str, int], job: Job) -> tuple[
         job.evidence[-1].converted = walked.model
     destination = Destination.of(opsets, options.ir, options.runtime)
     facts = job.facts_of(model)
-    return walked.model, Converted(model, walked.model, walked, destination, facts, cache=options.cache)
+    return walked.model, Converted(
+        model, walked.model, walked, destination, facts, cache=options.cache, jobs=options.jobs
+    )
 
 
 def _fit(model: ModelProto, job: Job) -> StageResult:

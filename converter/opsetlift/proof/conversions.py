@@ -26,6 +26,7 @@ def prove_conversion(
     seed: int = 0,
     destination: Destination | None = None,
     cache: VerdictCache | None = None,
+    jobs: int = 1,
     index: DefUse | None = None,
 ) -> ConversionProof:
     """Prove that `converted` computes what `original` does.
@@ -38,11 +39,12 @@ def prove_conversion(
         seed: Random seed for the inputs.
         destination: Where the conversion was to go, for the record.
         cache: The verdicts of earlier runs, where they may be used.
+        jobs: How many processes share the work where it takes more than a second.
         index: That of the original's graph, where somebody has it already.
     """
     noted = without_notes(original, trace.moved_notes)
     converted, faults = read_as_originals(converted, trace)
-    proofs = SiteProofs(noted, converted, seed, cache)
+    proofs = SiteProofs(noted, converted, seed, cache, jobs)
     pairs = list(paired_scopes(noted, converted, trace, index if noted is original else None))
     proofs.add_all(pairs, trace, facts)
     return ConversionProof(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from onnx import ModelProto, NodeProto
 
@@ -21,7 +24,7 @@ from opsetlift.proof.diversity import Diversity, joined
 from opsetlift.proof.inputs import FEW_GUESSES, GUESSES, LONG, Case, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import lists_of, numbers_of, texts_of
 from opsetlift.proof.original_run import OriginalRun
-from opsetlift.proof.scopes import ScopePair
+from opsetlift.proof.scopes import Aligned, ScopePair
 from opsetlift.proof.shapes import BEARABLE, FEW, LIGHT, Dims, fixed_elements, shrunk
 from opsetlift.proof.signature import Key, array_key, seed_of, types_key
 from opsetlift.proof.site_keys import SiteKeys
@@ -32,6 +35,7 @@ from opsetlift.proof.type_numbers import TypeNumbers
 from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, verdict_key
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
+from opsetlift.support.processes import may_be_copied, shared_out
 from opsetlift.support.progress import tell
 
 Open = Mapping[str, Dims | None]
@@ -45,6 +49,12 @@ MOST_ITERATED = 1 << 10
 
 MOST_COMPARED = 1 << 26
 """Inputs of so few elements in all are tried once at the model's own sizes where rules declared sizes."""
+
+_PATIENCE = 0.15
+"""Seconds after which it is asked how long the sites that are left will take."""
+
+_WORTH_SHARING = 0.5
+"""Seconds of work that are worth a copy of the process."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -70,6 +80,37 @@ class Verdict:
     """Whether an earlier run found it."""
 
 
+class _Place(NamedTuple):
+    """A node whose sites are proven."""
+
+    pair: ScopePair
+    aligned: Aligned
+    key: Key | None
+    """Nodes with equal keys have sites of the same verdict, unless that depends on what is particular to each."""
+    is_first: bool
+    """Whether no node before has the same key."""
+
+
+def _places(pairs: Sequence[ScopePair], finder: SiteFinder, facts: Facts) -> Iterator[_Place]:
+    types = TypeNumbers()
+    bodies = None if finder.replaces_bodies else BodyKeys(pairs, facts, types)
+    done, total = 0, sum(len(pair.aligned) for pair in pairs)
+    met: set[Key] = set()
+    for pair in pairs:
+        keys = SiteKeys(pair, facts, finder.overridable(pair), types, bodies)
+        same_code: dict[int, Key | None] = {}
+        for aligned in finder.changed(pair):
+            tell("comparing", done + aligned.position, total)
+            kind = keys.kind_so_far(aligned) if aligned.site is None and not pair.in_parts else 0
+            if not kind or kind not in same_code:
+                same_code[kind] = finder.same_code_key(pair, aligned)
+            key = same_code[kind] or keys.of(aligned)
+            yield _Place(pair, aligned, key, key is None or key not in met)
+            if key is not None:
+                met.add(key)
+        done += len(pair.aligned)
+
+
 class SiteProofs:
     """Proves sites, equal ones once, and keeps a record of each distinct one.
 
@@ -78,13 +119,17 @@ class SiteProofs:
         result: The model after.
         seed: Random seed for the inputs.
         cache: The verdicts of earlier runs, where they may be used.
+        jobs: How many processes share the work where it takes more than a second.
     """
 
-    def __init__(self, original: ModelProto, result: ModelProto, seed: int, cache: VerdictCache | None = None) -> None:
+    def __init__(
+        self, original: ModelProto, result: ModelProto, seed: int, cache: VerdictCache | None = None, jobs: int = 1
+    ) -> None:
         self._original = original
         self._result = result
         self._seed = seed
         self._cache = cache
+        self._jobs = jobs if may_be_copied() else 1
         self._verdicts: dict[Key, Verdict] = {}
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes = 0
@@ -110,30 +155,50 @@ class SiteProofs:
             facts: What is known of the original's values.
         """
         finder = SiteFinder(self._original, self._result, trace, facts)
-        types = TypeNumbers()
-        pairs = list(pairs)
-        bodies = None if finder.replaces_bodies else BodyKeys(pairs, facts, types)
-        done, total = 0, sum(len(pair.aligned) for pair in pairs)
-        for pair in pairs:
-            keys = SiteKeys(pair, facts, finder.overridable(pair), types, bodies)
-            is_called = finder.is_called(pair)
-            same_code: dict[int, Key | None] = {}
-            for aligned in finder.changed(pair):
-                self._nodes += 1
-                tell("proving", done + aligned.position, total)
-                kind = keys.kind_so_far(aligned) if aligned.site is None and not pair.in_parts else 0
-                if not kind or kind not in same_code:
-                    same_code[kind] = finder.same_code_key(pair, aligned)
-                key = same_code[kind] or keys.of(aligned)
-                records = None if key is None else self._like_sites.get(key)
-                if records is None:
-                    found = [self._added(site, is_called=is_called) for site in finder.sites(pair, aligned)]
-                    if key is not None and is_called and all(is_general for _, is_general in found):
-                        self._like_sites[key] = [record for record, _ in found]
-                else:
-                    for record in records:
-                        record.count += 1
-            done += len(pair.aligned)
+        places = list(_places(list(pairs), finder, facts))
+        self._nodes += len(places)
+        if self._jobs > 1:
+            self._prove_ahead([one for one in places if one.is_first], finder)
+        for done, place in enumerate(places):
+            tell("proving", done, len(places))
+            records = None if place.key is None else self._like_sites.get(place.key)
+            if records is not None:
+                for record in records:
+                    record.count += 1
+                continue
+            is_called = finder.is_called(place.pair)
+            found = [self._added(site, is_called=is_called) for site in finder.sites(place.pair, place.aligned)]
+            if place.key is not None and is_called and all(is_general for _, is_general in found):
+                self._like_sites[place.key] = [record for record, _ in found]
+
+    def _prove_ahead(self, places: Sequence[_Place], finder: SiteFinder) -> None:
+        """Find the verdicts on the sites of different places, in several processes once it shows that it takes long."""
+        begun, done = time.monotonic(), 0
+        for done, place in enumerate(places):
+            tell("proving", done, len(places))
+            spent = time.monotonic() - begun
+            if spent > _PATIENCE and spent * (len(places) - done) > _WORTH_SHARING * done:
+                break
+            self._new_verdicts(place, finder)
+        else:
+            return
+        rest = places[done:]
+        shared = shared_out(
+            lambda number: (number, self._new_verdicts(rest[number], finder)),
+            len(rest),
+            self._jobs,
+            lambda begun: tell("proving", done + begun, len(places)),
+        )
+        # Different places may have sites of the same key: the first of them gives the names in the record.
+        for _, found in sorted(shared, key=itemgetter(0), reverse=True):
+            self._verdicts.update(found)
+
+    def _new_verdicts(self, place: _Place, finder: SiteFinder) -> Mapping[Key, Verdict]:
+        """Those on the sites of a place that were not known so far."""
+        known = len(self._verdicts)
+        for site in finder.sites(place.pair, place.aligned):
+            self._verdict(site)
+        return dict(islice(self._verdicts.items(), known, None))
 
     def _added(self, site: Site, *, is_called: bool) -> tuple[SiteRecord, bool]:
         """The record of a site, and whether it is that of all sites with the same cheap key, too."""
