@@ -423,6 +423,7 @@ def reach(
     report: ReportFile = None,
     force: ForceReport = False,
     quiet: Quiet = False,
+    jobs: Jobs = None,
     json: Json = False,
 ) -> int:
     """Show the opsets and runtimes that a model can be converted to, and what blocks the others. Writes no model.
@@ -436,9 +437,9 @@ def reach(
     if is_batch(model):
         if report is not None or force:
             raise UsageFault(f"--report and --force are for one model, and {model} stands for several")
-        return show_reach_of_models(model, runtimes, exact=exact, as_json=json, is_quiet=quiet)
+        return show_reach_of_models(model, runtimes, exact=exact, jobs=jobs, as_json=json, is_quiet=quiet)
     target = ReportTarget(report, [model], overwrite=force)
-    return show_reach(model, runtimes, exact=exact, report=target, as_json=json, is_quiet=quiet)
+    return show_reach(model, runtimes, exact=exact, report=target, jobs=jobs, as_json=json, is_quiet=quiet)
 
 
 @app.command(

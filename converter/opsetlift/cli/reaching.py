@@ -18,6 +18,7 @@ from opsetlift.cli.reports import ReportTarget
 from opsetlift.model.files import ModelFileError
 from opsetlift.pipeline.reach import Answer, Reach
 from opsetlift.pipeline.reach import reach as reach_of
+from opsetlift.support.processes import cores
 from opsetlift.support.progress import tell, watched_by
 from opsetlift.support.refusal import Refusal
 from opsetlift.support.text import printable
@@ -33,7 +34,14 @@ def _write_report(found: Reach, model: ModelProto | Path, name: str, report: Rep
 
 
 def show_reach(
-    model: Path, runtimes: Sequence[str] | None, *, exact: bool, report: ReportTarget, as_json: bool, is_quiet: bool
+    model: Path,
+    runtimes: Sequence[str] | None,
+    *,
+    exact: bool,
+    report: ReportTarget,
+    jobs: int | None,
+    as_json: bool,
+    is_quiet: bool,
 ) -> int:
     """Print where a model can be converted to, and write the report; returns the exit status.
 
@@ -41,7 +49,7 @@ def show_reach(
     """
     source = model_or_path(model)
     with progress_shown(is_wanted=not is_quiet):
-        reach = reach_of(source, targets=runtimes or None, opsets=not runtimes, exact=exact)
+        reach = reach_of(source, targets=runtimes or None, opsets=not runtimes, exact=exact, jobs=jobs or cores())
     _write_report(reach, source, str(model), report)
     if as_json:
         show_versioned(reach.as_dict())
@@ -51,7 +59,7 @@ def show_reach(
 
 
 def show_reach_of_models(
-    pattern: Path, runtimes: Sequence[str] | None, *, exact: bool, as_json: bool, is_quiet: bool
+    pattern: Path, runtimes: Sequence[str] | None, *, exact: bool, jobs: int | None, as_json: bool, is_quiet: bool
 ) -> int:
     """Print a line for each model of a folder or a glob; returns the exit status.
 
@@ -69,7 +77,7 @@ def show_reach_of_models(
             tell("models", number, len(paths))
             try:
                 with watched_by(lambda *_: None):  # one model of many is no progress of its own
-                    found.append((path, reach_of(path, targets=targets, exact=exact)))
+                    found.append((path, reach_of(path, targets=targets, exact=exact, jobs=jobs or cores())))
             except ModelFileError as error:
                 faults.append((path, str(error)))
     if as_json:

@@ -70,7 +70,7 @@ class Options:
     cache: VerdictCache | None = None
     """The verdicts of earlier runs; None where every site is proven anew."""
     jobs: int = 1
-    """How many processes share the proof of a conversion where it takes more than a second."""
+    """How many processes share the proof of a conversion where it takes long."""
 
     @classmethod
     def of(

@@ -66,8 +66,8 @@ def normalize(
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
         cache: Keep the verdicts on rewrites in the user's cache folder, and use those that are there.
-        jobs: How many processes prove rewrites where that takes more than a second: copies of this one, and so only on
-            Linux, and where it has no other threads.
+        jobs: How many processes prove rewrites where that takes more than half a second: copies of this one, and so
+            only on Linux, and where it has no other threads.
 
     Returns:
         The model, the report, the proof of the passes, and the certificate of everything.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnx import ModelProto
 
@@ -21,7 +21,9 @@ from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
+from opsetlift.support.arguments import whole_number
 from opsetlift.support.garbage import rarely_collected
+from opsetlift.support.processes import worked_off
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal
 from opsetlift.support.showing import Shown
@@ -120,6 +122,7 @@ def reach(
     exact: bool = False,
     base_dir: str = "",
     rule_book: RuleBook | None = None,
+    jobs: int = 1,
 ) -> Reach:
     """Find the opsets and runtimes that a model can be converted to.
 
@@ -132,6 +135,7 @@ def reach(
         exact: Refuse rules that round.
         base_dir: The folder of external data; by default that of the file.
         rule_book: The rules; by default those that are installed.
+        jobs: How many processes share the work where it takes more than half a second, as in `opsetlift.convert`.
 
     Returns:
         An answer for each opset of the domains that the model imports, if asked for, and for each target.
@@ -153,20 +157,43 @@ def reach(
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
     depths = {target.depth for target in wanted}
-    jobs = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depths)
-    answers: dict[str, Answer] = {}
+    starts = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depths)
+    # To fold the model takes long, so one process tries all that needs it. All share what the first trial finds.
+    of_folded: list[_Trial] = []
+    groups: list[list[_Trial]] = []
     for destination, places in asked.items():
+        only_counts = not any(isinstance(one, Target) for one in places)
         for place in places:
-            tell("trying opsets and runtimes", len(answers), len(order))
-            only_counts = not any(isinstance(one, Target) for one in places)
-            answer = jobs.start(place).answer(dict(destination), place, only_counts=only_counts)
-            answers[answer.where] = answer
+            trial = _Trial(dict(destination), place, only_counts)
+            if starts.is_folded(place):
+                of_folded.append(trial)
+            else:
+                groups.append([trial])
+    groups.insert(1, of_folded)
+
+    def answers_of(number: int) -> list[Answer]:
+        return [starts.start(one.place).answer(one) for one in groups[number]]
+
+    def told(begun: int) -> None:
+        tell("trying opsets and runtimes", begun, len(groups))
+
+    tried = worked_off(answers_of, len(groups), whole_number(jobs, "the number of jobs", least=1), told)
+    answers = {answer.where: answer for found in tried for answer in found}
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
     return Reach(
         tuple(answer for answer in found if answer.where not in names),
         tuple(answer for answer in found if answer.where in names),
     )
+
+
+class _Trial(NamedTuple):
+    """What is asked about a model."""
+
+    opsets: Mapping[str, int]
+    place: str | Target
+    only_counts: bool
+    """No runtime is asked about at these opsets."""
 
 
 class _Jobs:
@@ -191,12 +218,16 @@ class _Jobs:
         near = [depth for depth in self._depths if 0 < depth <= _NEAR]
         return max(near) if 0 < runtime.depth <= _NEAR else runtime.depth
 
+    def is_folded(self, place: str | Target) -> bool:
+        """Whether constants of the model are folded first."""
+        return isinstance(place, Target) and not place.computes_constants
+
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""
         runtime = place if isinstance(place, Target) else None
         is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
         depth = self._shared_depth(runtime) if is_large and runtime is not None else 0
-        is_folded = runtime is not None and not runtime.computes_constants
+        is_folded = self.is_folded(place)
         if (is_folded, depth) not in self._trials:
             job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
             if is_folded not in self._kinds:
@@ -240,8 +271,9 @@ class _Trials:
     def _smallest(self) -> Reduced | None:
         return self._kinds.reduced() if self._kinds is not None else None
 
-    def answer(self, opsets: Mapping[str, int], place: str | Target, *, only_counts: bool) -> Answer:
-        """The answer for one opset or runtime; `only_counts`: no runtime is asked about at these opsets."""
+    def answer(self, trial: _Trial) -> Answer:
+        """The answer for one opset or runtime."""
+        opsets, place, only_counts = trial
         while self._kinds is not None:
             part = self._part = self._part or (self._kinds.reduced(self._in_full) if self._in_full else self._smallest)
             assert part is not None

@@ -39,7 +39,7 @@ def prove_conversion(
         seed: Random seed for the inputs.
         destination: Where the conversion was to go, for the record.
         cache: The verdicts of earlier runs, where they may be used.
-        jobs: How many processes share the work where it takes more than a second.
+        jobs: How many processes share the work where it takes long.
         index: That of the original's graph, where somebody has it already.
     """
     noted = without_notes(original, trace.moved_notes)

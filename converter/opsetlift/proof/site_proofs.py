@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from onnx import ModelProto, NodeProto
@@ -35,7 +33,7 @@ from opsetlift.proof.type_numbers import TypeNumbers
 from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, verdict_key
 from opsetlift.rulebook.trace import ConversionTrace
 from opsetlift.specification.history import display_domain
-from opsetlift.support.processes import may_be_copied, shared_out
+from opsetlift.support.processes import worked_off
 from opsetlift.support.progress import tell
 
 Open = Mapping[str, Dims | None]
@@ -49,12 +47,6 @@ MOST_ITERATED = 1 << 10
 
 MOST_COMPARED = 1 << 26
 """Inputs of so few elements in all are tried once at the model's own sizes where rules declared sizes."""
-
-_PATIENCE = 0.15
-"""Seconds after which it is asked how long the sites that are left will take."""
-
-_WORTH_SHARING = 0.5
-"""Seconds of work that are worth a copy of the process."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -119,7 +111,7 @@ class SiteProofs:
         result: The model after.
         seed: Random seed for the inputs.
         cache: The verdicts of earlier runs, where they may be used.
-        jobs: How many processes share the work where it takes more than a second.
+        jobs: How many processes share the work where it takes long.
     """
 
     def __init__(
@@ -129,7 +121,7 @@ class SiteProofs:
         self._result = result
         self._seed = seed
         self._cache = cache
-        self._jobs = jobs if may_be_copied() else 1
+        self._jobs = jobs
         self._verdicts: dict[Key, Verdict] = {}
         self._records: dict[tuple[Key, tuple[str, ...]], SiteRecord] = {}
         self._nodes = 0
@@ -172,33 +164,23 @@ class SiteProofs:
                 self._like_sites[place.key] = [record for record, _ in found]
 
     def _prove_ahead(self, places: Sequence[_Place], finder: SiteFinder) -> None:
-        """Find the verdicts on the sites of different places, in several processes once it shows that it takes long."""
-        begun, done = time.monotonic(), 0
-        for done, place in enumerate(places):
-            tell("proving", done, len(places))
-            spent = time.monotonic() - begun
-            if spent > _PATIENCE and spent * (len(places) - done) > _WORTH_SHARING * done:
-                break
-            self._new_verdicts(place, finder)
-        else:
-            return
-        rest = places[done:]
-        shared = shared_out(
-            lambda number: (number, self._new_verdicts(rest[number], finder)),
-            len(rest),
+        """Find the verdicts on the sites of different places, in several processes where that takes long."""
+        found = worked_off(
+            lambda number: self._new_verdicts(places[number], finder),
+            len(places),
             self._jobs,
-            lambda begun: tell("proving", done + begun, len(places)),
+            lambda begun: tell("proving", begun, len(places)),
         )
         # Different places may have sites of the same key: the first of them gives the names in the record.
-        for _, found in sorted(shared, key=itemgetter(0), reverse=True):
-            self._verdicts.update(found)
+        for verdicts in reversed(found):
+            self._verdicts.update(verdicts)
 
     def _new_verdicts(self, place: _Place, finder: SiteFinder) -> Mapping[Key, Verdict]:
         """Those on the sites of a place that were not known so far."""
         known = len(self._verdicts)
         for site in finder.sites(place.pair, place.aligned):
             self._verdict(site)
-        return dict(islice(self._verdicts.items(), known, None))
+        return dict(islice(reversed(self._verdicts.items()), len(self._verdicts) - known))
 
     def _added(self, site: Site, *, is_called: bool) -> tuple[SiteRecord, bool]:
         """The record of a site, and whether it is that of all sites with the same cheap key, too."""

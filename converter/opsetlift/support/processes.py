@@ -8,14 +8,21 @@ import signal
 import struct
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
 Found = TypeVar("Found")
 
-_TICKET = struct.Struct("<i")
+_PATIENCE = 0.15
+"""Seconds after which it is asked how long the rest will take."""
+
+_WORTH_SHARING = 0.5
+"""Seconds of work that are worth copies of the process."""
+
+_TICKET = struct.Struct("<ii")
 _MOST_TICKETS = 8192
 """All of them are written before anybody reads one; a pipe holds at least so many on Linux (64 KiB)."""
 
@@ -36,49 +43,61 @@ def may_be_copied() -> bool:
     return sys.platform.startswith("linux") and threading.active_count() == 1
 
 
-def shared_out(
+def worked_off(
     work: Callable[[int], Found], count: int, jobs: int, told: Callable[[int], None] = lambda begun: None
 ) -> list[Found]:
-    """Call a function for each number below `count`, in this process and in copies of it.
-
-    What fails in a copy, or with one that ends, is left out: whoever needs it does it again, and meets the fault.
+    """Call a function for each number below `count`; in several processes, once it shows that it takes long.
 
     Args:
-        work: Called with a number. What it gives is pickled, where a copy calls it.
+        work: Called with a number. What it gives is pickled, where a copy of this process calls it.
         count: How many numbers there are.
-        jobs: How many processes share them, with this one.
-        told: Called from time to time with how many numbers were begun.
+        jobs: How many processes may share them, with this one.
+        told: Called with about how many numbers were begun.
 
     Returns:
-        What the function gave, in no order.
+        What the function gave for each number.
 
     Raises:
-        Whatever the function raises in this process.
+        Whatever the function raises.
     """
-    size = max(1, -(-count // _MOST_TICKETS))
-    tickets, writing_end = os.pipe()
-    os.write(writing_end, b"".join(map(_TICKET.pack, range(0, count, size))))
-    os.close(writing_end)
+    found: dict[int, Found] = {}
+    begun = time.monotonic()
+    for number in range(count):
+        spent = time.monotonic() - begun
+        is_long = spent > _PATIENCE and spent * (count - number) > _WORTH_SHARING * number
+        if is_long and jobs > 1 and may_be_copied():
+            found.update(_shared_out(work, range(number, count), jobs, told))
+            break
+        told(number)
+        found[number] = work(number)
+    # What failed in a copy is done again here, where the fault is met.
+    return [found[number] if number in found else work(number) for number in range(count)]
+
+
+def _shared_out(
+    work: Callable[[int], Found], numbers: range, jobs: int, told: Callable[[int], None]
+) -> dict[int, Found]:
+    """Call a function for some numbers, in this process and in copies of it; without what fails in a copy."""
+    processes = min(jobs, len(numbers))
+    queue = _queue(numbers)
     context = multiprocessing.get_context("fork")
     copies = []
-    found: list[Found] = []
+    found: dict[int, Found] = {}
     try:
-        for _ in range(jobs - 1):
+        for _ in range(1, processes):
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(
-                target=_share, args=(os.getpid(), tickets, size, count, work, sender), daemon=True
-            )
+            process = context.Process(target=_share, args=(os.getpid(), queue, work, sender), daemon=True)
             process.start()
             sender.close()
             copies.append((process, receiver))
-        while (first := _next_ticket(tickets)) is not None:
-            told(first)
-            found.extend(map(work, range(first, min(first + size, count))))
+        for number in _taken(queue):
+            told(min(numbers.start + processes * len(found), numbers.stop))
+            found[number] = work(number)
         for _, receiver in copies:
             with suppress(EOFError):
-                found.extend(receiver.recv())
+                found.update(receiver.recv())
     finally:
-        os.close(tickets)
+        os.close(queue)
         for process, receiver in copies:
             process.terminate()
             process.join()
@@ -86,21 +105,32 @@ def shared_out(
     return found
 
 
-def _next_ticket(tickets: int) -> int | None:
-    """The first number of the next ticket. Whoever reads a pipe gets a ticket whole, and nobody else gets it."""
-    read = os.read(tickets, _TICKET.size)
-    return int(_TICKET.unpack(read)[0]) if read else None
+def _queue(numbers: range) -> int:
+    """The end of a pipe from which processes read tickets, each of which stands for some numbers."""
+    size = -(-len(numbers) // _MOST_TICKETS)
+    queue, writing_end = os.pipe()
+    starts = numbers[::size]
+    os.write(writing_end, b"".join(_TICKET.pack(start, min(start + size, numbers.stop)) for start in starts))
+    os.close(writing_end)
+    return queue
 
 
-def _share(parent: int, tickets: int, size: int, count: int, work: Callable[[int], Found], sender: Connection) -> None:
-    """In a copy: take tickets until there are none, or nobody is left to take the results."""
+def _taken(queue: int) -> Iterator[int]:
+    """Numbers, until there are no more. Who reads a ticket reads it whole, and nobody else gets it."""
+    while ticket := os.read(queue, _TICKET.size):
+        yield from range(*_TICKET.unpack(ticket))
+
+
+def _share(parent: int, queue: int, work: Callable[[int], Found], sender: Connection) -> None:
+    """In a copy: work until nothing is left to do, or nobody to take the results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process decides
     for number in _ENDING:
         signal.signal(number, signal.SIG_DFL)
-    found: list[Found] = []
-    while os.getppid() == parent and (first := _next_ticket(tickets)) is not None:
-        for number in range(first, min(first + size, count)):
-            with suppress(Exception):
-                found.append(work(number))
+    found: dict[int, Found] = {}
+    for number in _taken(queue):
+        if os.getppid() != parent:
+            return
+        with suppress(Exception):
+            found[number] = work(number)
     with suppress(Exception):
         sender.send(found)

@@ -1,4 +1,4 @@
-"""A proof that several processes share: the same certificate, and nothing left behind whatever ends."""
+"""Proofs and `reach` in several processes: the same answers, and nothing left behind whatever ends."""
 
 from __future__ import annotations
 
@@ -16,65 +16,111 @@ from onnx import parser
 
 import opsetlift
 from opsetlift.proof import Outcome, prove_conversion, site_proofs
-from opsetlift.support.processes import may_be_copied, shared_out
+from opsetlift.support import processes
+from opsetlift.support.processes import may_be_copied, worked_off
 from tests.prove.conversions import KnownFacts, conversion
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no process is copied there")
 
 
+@pytest.fixture(autouse=True)
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lets copies of the process share all work, however short it is; how many numbers they shared each time."""
+    counts: list[int] = []
+    proper = processes._shared_out
+
+    def counted(work, numbers, jobs, told):  # type: ignore[no-untyped-def]
+        counts.append(len(numbers))
+        return proper(work, numbers, jobs, told)
+
+    monkeypatch.setattr(processes, "_PATIENCE", -1.0)
+    monkeypatch.setattr(processes, "_WORTH_SHARING", -1.0)
+    monkeypatch.setattr(processes, "may_be_copied", lambda: True)  # what runs the tests may have threads
+    monkeypatch.setattr(processes, "_shared_out", counted)
+    return counts
+
+
+class Meeting:
+    """Lets each of two processes go on from its first call when the other has come, too."""
+
+    def __init__(self) -> None:
+        self.parent = os.getpid()
+        self._gate = multiprocessing.get_context("fork").Barrier(2, timeout=60)
+        self._has_met = False
+
+    @property
+    def is_copy(self) -> bool:
+        return os.getpid() != self.parent
+
+    def wait(self) -> None:
+        if not self._has_met:
+            self._has_met = True
+            self._gate.wait()
+
+
 class TestSharing:
-    def test_each_number_is_worked_on_once(self) -> None:
+    def test_each_number_is_worked_on(self) -> None:
         for count in (0, 1, 5, 20_001):  # the last one is more than there are tickets
-            assert sorted(shared_out(lambda number: number, count, 3)) == list(range(count))
+            assert worked_off(lambda number: number, count, 3) == list(range(count))
 
     def test_the_work_is_shared(self) -> None:
-        gate = multiprocessing.get_context("fork").Barrier(2, timeout=60)
+        meeting = Meeting()
 
         def process(number: int) -> int:
-            if number < 2:
-                gate.wait()  # passes only where two processes meet
+            meeting.wait()
             return os.getpid()
 
-        assert len(set(shared_out(process, 10, 2))) == 2
+        assert len(set(worked_off(process, 10, 2))) == 2
 
-    def test_what_fails_in_a_copy_is_left_out(self) -> None:
-        parent, gate = os.getpid(), multiprocessing.get_context("fork").Barrier(2, timeout=60)
+    def test_what_fails_in_a_copy_is_done_again(self) -> None:
+        meeting = Meeting()
 
         def fail_in_copies(number: int) -> int:
-            if number < 2:
-                gate.wait()
-            if os.getpid() != parent:
+            meeting.wait()
+            if meeting.is_copy:
                 raise ValueError(number)
             return number
 
-        assert len(shared_out(fail_in_copies, 10, 2)) < 10
+        assert worked_off(fail_in_copies, 10, 2) == list(range(10))
 
-    def test_a_copy_that_ends_takes_its_results_with_it_and_no_more(self, capfd: pytest.CaptureFixture[str]) -> None:
-        parent, gate = os.getpid(), multiprocessing.get_context("fork").Barrier(2, timeout=60)
+    def test_a_fault_is_met_in_this_process(self) -> None:
+        def fail(number: int) -> int:
+            raise ValueError("a fault of ours")
+
+        with pytest.raises(ValueError, match="a fault of ours"):
+            worked_off(fail, 10, 2)
+        assert not multiprocessing.active_children()
+
+    def test_what_a_copy_had_when_it_was_killed_is_done_again(self, capfd: pytest.CaptureFixture[str]) -> None:
+        meeting = Meeting()
 
         def end_copies(number: int) -> int:
-            if number < 2:
-                gate.wait()
-            if os.getpid() != parent:
+            meeting.wait()
+            if meeting.is_copy:
                 os.kill(os.getpid(), signal.SIGKILL)
             return number
 
-        assert len(shared_out(end_copies, 10, 2)) == 9
+        assert worked_off(end_copies, 10, 2) == list(range(10))
         assert capfd.readouterr() == ("", "")
 
-    def test_a_fault_in_this_process_ends_the_copies(self) -> None:
-        parent, gate = os.getpid(), multiprocessing.get_context("fork").Barrier(2, timeout=60)
+    def test_an_interruption_ends_the_copies(self) -> None:
+        meeting = Meeting()
 
         def wait_in_copies(number: int) -> int:
-            gate.wait()
-            if os.getpid() == parent:
+            meeting.wait()
+            if not meeting.is_copy:
                 raise KeyboardInterrupt
             signal.pause()
             return number
 
         with pytest.raises(KeyboardInterrupt):
-            shared_out(wait_in_copies, 2, 2)
+            worked_off(wait_in_copies, 2, 2)
         assert not multiprocessing.active_children()
+
+    def test_short_work_is_not_shared(self, monkeypatch: pytest.MonkeyPatch, shares: list[int]) -> None:
+        monkeypatch.setattr(processes, "_PATIENCE", 60.0)
+        assert worked_off(lambda number: number, 10, 2) == list(range(10))
+        assert not shares
 
     def test_a_process_with_threads_is_not_copied(self, monkeypatch: pytest.MonkeyPatch) -> None:
         done = threading.Event()
@@ -83,7 +129,7 @@ class TestSharing:
         assert not may_be_copied()
         done.set()
         thread.join()
-        monkeypatch.setattr(threading, "active_count", lambda: 1)  # what runs the tests may have threads
+        monkeypatch.setattr(threading, "active_count", lambda: 1)
         assert may_be_copied()
 
 
@@ -97,22 +143,6 @@ def model() -> onnx.ModelProto:
     outputs = ", ".join("float[A, B, C, D] " + one.partition(" = ")[0] for one in nodes)
     graph = f"g (float[N, 2, H, 5] x) => ({outputs}) {{ {' '.join(nodes)} }}"
     return parser.parse_model(f'<ir_version: 8, opset_import: ["": 10]> {graph}')
-
-
-@pytest.fixture
-def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Lets every proof be shared from its second site on; how many sites that were."""
-    counts: list[int] = []
-
-    def counted(work, count: int, jobs: int, told):  # type: ignore[no-untyped-def]
-        counts.append(count)
-        return shared_out(work, count, jobs, told)
-
-    monkeypatch.setattr(site_proofs, "may_be_copied", lambda: True)
-    monkeypatch.setattr(site_proofs, "_PATIENCE", 0.0)
-    monkeypatch.setattr(site_proofs, "_WORTH_SHARING", 0.0)
-    monkeypatch.setattr(site_proofs, "shared_out", counted)
-    return counts
 
 
 def certificates(jobs: Sequence[int], seed: int = 0) -> list[object]:
@@ -160,3 +190,9 @@ class TestProofs:
         found = opsetlift.convert(model(), to=18, jobs=1, cache=True).certificate
         assert found is not None
         assert all(site.from_cache for site in found.sites if site.cases)
+
+
+def test_reach_answers_as_one_process_does(shares: list[int]) -> None:
+    alone, shared = (opsetlift.reach(model(), jobs=jobs).as_dict() for jobs in (1, 2))
+    assert alone == shared
+    assert shares
