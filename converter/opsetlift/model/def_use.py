@@ -107,6 +107,21 @@ class DefUse:
             self._subgraphs_by_node = {position: graphs for position, graphs in found if graphs}
         return self._subgraphs_by_node
 
+    def take_over(self, other: DefUse, equal: Sequence[int]) -> None:
+        """Have of another index what it knows of nodes that are equal here: to read them again costs more.
+
+        Args:
+            other: The index of another scope.
+            equal: By position of a node here, that of an equal one there; -1 where there is none.
+        """
+        rows = list(zip(self._held_nodes, equal, strict=True))
+        inputs, outputs, graphs = other.inputs_by_node, other.outputs_by_node, other.subgraphs_by_node
+        self._inputs_by_node = [inputs[at] if at >= 0 else node.input[:] for node, at in rows]
+        self._outputs_by_node = [outputs[at] if at >= 0 else node.output[:] for node, at in rows]
+        read = [(position, node) for position, (node, at) in enumerate(rows) if at < 0 or at in graphs]
+        found = ((position, graphs_of(node.attribute[:])) for position, node in read)
+        self._subgraphs_by_node = {position: some for position, some in found if some}
+
     def within(self) -> Iterator[DefUse]:
         """The indexes of the subgraphs of the scope's nodes, and of those in them."""
         for child in self._children_in_order():

@@ -96,6 +96,9 @@ class ScopePair:
             self.aligned = list(_align(original.node[:], result.node[:], self.trace))
         except ValueError as error:
             self.problem = str(error)
+        else:
+            equal = [one.position if one.is_same else -1 for one in self.aligned for _ in one.after]
+            self.result_index.take_over(self.index, equal)
 
     @property
     def root(self) -> ScopePair:

@@ -42,7 +42,8 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        if all(map(_is_comparable, all_tensors(model))):
+        tensors = list(all_tensors(model))
+        if all(map(_is_comparable, tensors)):
             check_texts(model)
             empty = list(_empty_strings(model))
             if not empty:
@@ -51,11 +52,12 @@ class Contents:
             copied = copy_whole(model)
             _clear(copied, empty)
             return copied
-        is_whole = are_at_most(all_tensors(model), _MOST_COPIED)
+        is_whole = are_at_most(tensors, _MOST_COPIED)
         copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
         # While they are held, protobuf makes no second object of each.
         held = copied.graph.node[:], copied.graph.initializer[:]
-        for tensor in all_tensors(copied):
+        are_initializers = len(tensors) == len(held[1])  # all of them: nodes need not be looked through again
+        for tensor in held[1] if are_initializers else all_tensors(copied):
             # Of a large model only sparse tensors and those of training graphs have been copied as they are.
             if not _is_comparable(tensor):
                 content = self._short(tensor)
