@@ -31,8 +31,8 @@ class DefUse:
     def __init__(self, container: Container) -> None:
         self.container = container
         self._nodes: Sequence[NodeProto] | None = None
-        self._inputs_by_node: list[list[str]] | None = None
-        self._outputs_by_node: list[list[str]] | None = None
+        self._inputs_by_node: Sequence[Sequence[str]] | None = None
+        self._outputs_by_node: Sequence[Sequence[str]] | None = None
         self._positions: dict[str, int] | None = None
         self._uses: dict[str, int] | None = None
         self._operators_by_node: list[Operator] | None = None
