@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from onnx import parser
 import opsetlift
 from opsetlift.proof import Outcome, prove_conversion, site_proofs
 from opsetlift.support import processes
-from opsetlift.support.processes import may_be_copied, worked_off
+from opsetlift.support.processes import cores, may_be_copied, worked_off
 from tests.prove.conversions import KnownFacts, conversion
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no process is copied there")
@@ -34,7 +35,7 @@ def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return proper(work, numbers, jobs, told)
 
     monkeypatch.setattr(processes, "_PATIENCE", -1.0)
-    monkeypatch.setattr(processes, "_WORTH_SHARING", -1.0)
+    monkeypatch.setattr(processes, "_WORTH_A_COPY", 1e-9)
     monkeypatch.setattr(processes, "may_be_copied", lambda: True)  # what runs the tests may have threads
     monkeypatch.setattr(processes, "_shared_out", counted)
     return counts
@@ -121,6 +122,24 @@ class TestSharing:
         monkeypatch.setattr(processes, "_PATIENCE", 60.0)
         assert worked_off(lambda number: number, 10, 2) == list(range(10))
         assert not shares
+
+    def test_as_many_processes_as_the_work_is_worth(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        counts: list[int] = []
+        monkeypatch.setattr(processes, "_shared_out", lambda work, numbers, count, told: counts.append(count) or {})
+        monkeypatch.setattr(processes, "_PATIENCE", 0.0)
+        monkeypatch.setattr(processes, "_WORTH_A_COPY", 0.1)
+        worked_off(lambda number: time.sleep(0.01), 20, 64)
+        assert 2 <= counts[0] <= 5  # some 0.2 seconds of work, or a little more
+
+    @pytest.mark.parametrize(("text", "count"), [("max 100000", 4), ("200000 100000", 2), ("50000 100000", 1), ("", 4)])
+    def test_a_container_has_a_quota(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, count: int
+    ) -> None:
+        quota = tmp_path / "cpu.max"
+        quota.write_text(text)
+        monkeypatch.setattr(processes, "_QUOTA", quota)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(4), raising=False)
+        assert cores() == count
 
     def test_a_process_with_threads_is_not_copied(self, monkeypatch: pytest.MonkeyPatch) -> None:
         done = threading.Event()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TypeVar
 
 Found = TypeVar("Found")
@@ -19,19 +20,27 @@ Found = TypeVar("Found")
 _PATIENCE = 0.15
 """Seconds after which it is asked how long the rest will take."""
 
-_WORTH_SHARING = 0.5
-"""Seconds of work that are worth copies of the process."""
+_WORTH_A_COPY = 0.5
+"""Seconds of work that are worth a copy of the process."""
 
 _TICKET = struct.Struct("<ii")
 _MOST_TICKETS = 8192
 """All of them are written before anybody reads one; a pipe holds at least so many on Linux (64 KiB)."""
 
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+"""The processor time that a container has in each period, in microseconds, as Linux tells it since 5."""
+
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def cores() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """How many processors this process may use; in a container as many as it may keep busy, by its quota."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = _QUOTA.read_text(encoding="ascii").split()
+        return max(1, min(count, round(int(quota) / int(period))))
+    except (OSError, ValueError):  # there is none, or it is "max"
+        return count
 
 
 def may_be_copied() -> bool:
@@ -64,9 +73,10 @@ def worked_off(
     begun = time.monotonic()
     for number in range(count):
         spent = time.monotonic() - begun
-        is_long = spent > _PATIENCE and spent * (count - number) > _WORTH_SHARING * number
-        if is_long and jobs > 1 and may_be_copied():
-            found.update(_shared_out(work, range(number, count), jobs, told))
+        expected = spent / max(number, 1) * (count - number)
+        processes = min(jobs, count - number, 1 + int(expected / _WORTH_A_COPY)) if spent > _PATIENCE else 1
+        if processes > 1 and may_be_copied():
+            found.update(_shared_out(work, range(number, count), processes, told))
             break
         told(number)
         found[number] = work(number)
@@ -75,10 +85,9 @@ def worked_off(
 
 
 def _shared_out(
-    work: Callable[[int], Found], numbers: range, jobs: int, told: Callable[[int], None]
+    work: Callable[[int], Found], numbers: range, processes: int, told: Callable[[int], None]
 ) -> dict[int, Found]:
     """Call a function for some numbers, in this process and in copies of it; without what fails in a copy."""
-    processes = min(jobs, len(numbers))
     queue = _queue(numbers)
     context = multiprocessing.get_context("fork")
     copies = []
