@@ -50,6 +50,7 @@ _CONVERSION = {
     "require-proof": _Kind.FLAG,
     "seed": _Kind.INTEGER,
     "no-cache": _Kind.FLAG,
+    "jobs": _Kind.INTEGER,
     "quiet": _Kind.FLAG,
     "verbose": _Kind.FLAG,
 }
@@ -65,7 +66,7 @@ _SETTINGS: Mapping[str, Mapping[str, _Kind]] = {
         "judge": _Kind.TEXT,
         "quiet": _Kind.FLAG,
     },
-    "reach": {"for": _Kind.TEXTS, "exact": _Kind.FLAG, "quiet": _Kind.FLAG},
+    "reach": {"for": _Kind.TEXTS, "exact": _Kind.FLAG, "jobs": _Kind.INTEGER, "quiet": _Kind.FLAG},
     "check": {"for": _Kind.TEXTS, "max-opset": _Kind.INTEGER, "quiet": _Kind.FLAG},
     "diagnose": {"for": _Kind.TEXT},
 }
