@@ -9,6 +9,7 @@ import struct
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -96,7 +97,10 @@ def _shared_out(
         for _ in range(1, processes):
             receiver, sender = context.Pipe(duplex=False)
             process = context.Process(target=_share, args=(os.getpid(), queue, work, sender), daemon=True)
-            process.start()
+            with warnings.catch_warnings():
+                # Of threads that are none of Python's: numpy's libraries see to theirs when a process is copied.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                process.start()
             sender.close()
             copies.append((process, receiver))
         for number in _taken(queue):
