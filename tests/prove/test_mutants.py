@@ -201,6 +201,17 @@ def test_which_of_two_zeros_max_gives_is_held_against_nobody(node: str, differs:
     assert bool(found.difference) is differs, found.difference
 
 
+@pytest.mark.parametrize(("node", "differs"), [('Resize <mode="cubic"> (x, , s)', False), ("Resize (x, , s)", True)])
+def test_what_the_reference_implementation_alone_shows_is_held_against_nobody(node: str, differs: bool) -> None:
+    """Where scales enlarge, antialias changes nothing, but onnx.reference gives the largest double for -inf with it."""
+    text = '<ir_version: 8, opset_import: ["": 18]> g (double[4] x) => (double[6] y) <float[1] s = {1.5}> { y = %s }'
+    original = model(text % 'Resize <mode="cubic", antialias=1> (x, , s)')
+    shipped = [{"x": numpy.array([-numpy.inf, 1, 2, 3])}]
+    found = judged(original, model(text % node), None, shipped=shipped)
+    assert found is not None
+    assert (found.executor, bool(found.difference)) == ("onnx.reference", differs), found
+
+
 def test_what_is_drawn_at_random_is_held_against_nobody() -> None:
     original = one_node("RandomUniformLike (x)", 13)
     found = judged(original, one_node("RandomUniformLike <high = 1.0> (x)", 13), original)
