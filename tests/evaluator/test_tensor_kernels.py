@@ -396,9 +396,36 @@ def test_inputs_are_left_as_they_are() -> None:
         assert data.tolist() == [[1, 2, 3]]
 
 
-def test_pads_beyond_the_limit_are_refused_before_they_are_allocated() -> None:
-    inputs = [floats(1, 2), ints(1 << 45, 0)]
-    for mode in ("edge", "reflect", "constant"):
-        node_of_mode = helper.make_node("Pad", ["x", "pads"], ["y"], mode=mode)
-        with pytest.raises(TooLarge):
-            run_node(node_of_mode, inputs, {"": 13}, element_limit=1 << 20)
+LARGE = 1 << 20
+COLUMN, ROW = numpy.ones((LARGE, 1), numpy.int32), numpy.ones((1, LARGE), numpy.int32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("Pad", [floats(1, 2), ints(1 << 45, 0)], {"mode": "edge"}),
+        ("Pad", [floats(1, 2), ints(1 << 45, 0)], {"mode": "reflect"}),
+        ("Pad", [floats(1, 2), ints(1 << 45, 0)], {"mode": "constant"}),
+        ("Pad", [floats([1]), ints(1 << 45, -1, 0, 0)], {"mode": "edge"}),
+        ("Tile", [floats([1]), ints(1 << 45, 0)], {}),
+        ("Add", [COLUMN, ROW], {}),
+        ("Where", [COLUMN == 1, ROW, ROW], {}),
+        ("MatMul", [COLUMN, ROW], {}),
+        ("Gemm", [COLUMN, ROW], {}),
+        ("Einsum", [COLUMN, ROW], {"equation": "ab,cd->ad"}),
+        ("Gather", [ROW, numpy.zeros(LARGE, numpy.int32)], {"axis": 0}),
+        ("GatherND", [ROW, numpy.zeros((LARGE, 1), numpy.int64)], {}),
+        ("ConstantOfShape", [ints(1 << 45, 0)], {}),
+        ("Resize", [floats([1] * 1024), None, floats(1 << 15, 2**-10)], {"mode": "linear"}),
+        ("Resize", [floats(*[[1]] * 1024), None, floats(2**-10, 1 << 15)], {"mode": "nearest"}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_beyond_the_limit_is_refused_before_it_is_allocated(
+    operator: str, inputs: list[numpy.ndarray | None], attributes: dict[str, object]
+) -> None:
+    """An array without elements counts, too, by its other sizes: what reduces its empty axis has these alone."""
+    names = ["" if value is None else f"x{number}" for number, value in enumerate(inputs)]
+    node = helper.make_node(operator, names, ["y"], **attributes)
+    with pytest.raises(TooLarge):
+        run_node(node, inputs, {"": 16}, element_limit=LARGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -112,7 +113,7 @@ class KernelStep(Step):
         if (
             type(result) is numpy.ndarray
             and result.dtype is self._given_alone
-            and (self.element_limit is None or result.size <= self.element_limit)
+            and (self.element_limit is None or 0 < result.size <= self.element_limit)
         ):
             return (result,)
         return self._checked(result if type(result) is tuple else (result,), inputs)
@@ -128,8 +129,9 @@ class KernelStep(Step):
         """Return the outputs, as large as they may be, and of types that the gate lets pass for these inputs."""
         if self.element_limit is not None:
             for value in results:
-                if isinstance(value, numpy.ndarray) and value.size > self.element_limit:
-                    self._call.reserve(value.size)  # which may be a view that takes no memory yet
+                # It may take no memory itself: a view, or one with a size of 0 beside others. What is made of it would.
+                if isinstance(value, numpy.ndarray):
+                    self._call.reserve(math.prod(filter(None, value.shape)))
         dtypes = _dtypes(results)
         if dtypes is not None and dtypes == self._given:
             return results

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,11 +24,12 @@ def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
         return
     try:
         if len(inputs) <= _MOST_AT_ONCE:
-            numpy.broadcast(*inputs)
+            size = numpy.broadcast(*inputs).size
         else:
-            numpy.broadcast_shapes(*(value.shape for value in inputs))
+            size = math.prod(numpy.broadcast_shapes(*(value.shape for value in inputs)))
     except ValueError:
         call.fail(f"the shapes {_shapes(inputs)} cannot be broadcast to one shape")
+    call.reserve(size)
 
 
 def check_equal_shapes(call: Call, *inputs: NDArray[Any]) -> None:

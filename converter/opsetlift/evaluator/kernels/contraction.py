@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -40,7 +40,7 @@ class _Labelled:
         return _Labelled(numpy.asarray(self.values.sum(axis=axes, dtype=self.values.dtype)), labels)
 
 
-def contracted(equation: str, operands: Sequence[Array]) -> Array:
+def contracted(equation: str, operands: Sequence[Array], reserve: Callable[[int], None]) -> Array:
     """Sum products as numpy.einsum does, from left to right, as onnxruntime has it.
 
     The text leaves the order open, on which results with infinities depend.
@@ -48,6 +48,7 @@ def contracted(equation: str, operands: Sequence[Array]) -> Array:
     Args:
         equation: Einstein summation with a term for each operand.
         operands: Arrays of one numeric dtype.
+        reserve: Is told how many elements a product has.
 
     Raises:
         ValueError: Shapes and equation do not fit.
@@ -65,7 +66,7 @@ def contracted(equation: str, operands: Sequence[Array]) -> Array:
     done = parts[0]
     for index, part in enumerate(parts[1:], start=1):
         later = {label for labels in named[index + 1 :] for label in labels}
-        done = _of_two(done, part, later.union(output), sizes)
+        done = _of_two(done, part, later.union(output), sizes, reserve)
     done = done.summed(output)
     return numpy.ascontiguousarray(done.laid_out(output, sizes)).reshape([sizes[label] for label in output])
 
@@ -116,7 +117,9 @@ def _without_repetition(values: Array, labels: Labels) -> _Labelled:
     return _Labelled(values, labels)
 
 
-def _of_two(a: _Labelled, b: _Labelled, kept: Collection[str], sizes: dict[str, int]) -> _Labelled:
+def _of_two(
+    a: _Labelled, b: _Labelled, kept: Collection[str], sizes: dict[str, int], reserve: Callable[[int], None]
+) -> _Labelled:
     """The products of both, summed over what is not `kept`."""
     every = dict.fromkeys(a.labels + b.labels)
     inner = [label for label in every if label not in kept]
@@ -124,6 +127,7 @@ def _of_two(a: _Labelled, b: _Labelled, kept: Collection[str], sizes: dict[str, 
     left = [label for label in a.labels if label in kept and label not in shared]
     right = [label for label in b.labels if label in kept and label not in shared]
     stack, rows, terms, columns = ([sizes[label] for label in labels] for labels in (shared, left, inner, right))
+    reserve(math.prod(stack + rows + columns))
     ours = a.laid_out(shared + left + inner, sizes).reshape(*stack, math.prod(rows), math.prod(terms))
     theirs = b.laid_out(shared + inner + right, sizes).reshape(*stack, math.prod(terms), math.prod(columns))
     result = product(ours, theirs) if inner else ours * theirs

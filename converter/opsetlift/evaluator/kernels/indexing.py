@@ -50,6 +50,7 @@ def gather(call: Call, data: Array, indices: Array) -> Array:
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim, negative_since=1)
     if call.since_version < 11 and indices.size and indices.min() < 0:
         call.fail_if_strict("an index is negative; this version defines no meaning for negative indices")
+    call.reserve(data.size // max(data.shape[axis], 1) * indices.size)
     # Of strings, numpy would return a bare str for a scalar index.
     return numpy.asarray(data.take(_within_bounds(call, indices, data.shape[axis]), axis), data.dtype)
 
@@ -117,6 +118,7 @@ def gather_nd(call: Call, data: Array, indices: Array) -> Array:
     slices = data.reshape(math.prod(batch) * math.prod(inner), *data.shape[batch_dimensions + length :])
     starts = (numpy.arange(math.prod(batch)) * math.prod(inner)).reshape(batch)
     positions = _positions_of_tuples(call, indices, inner)
+    call.reserve(positions.size * math.prod(slices.shape[1:]))
     result = slices[positions + starts.reshape(batch + (1,) * (positions.ndim - batch_dimensions))]
     return numpy.asarray(result, data.dtype)
 

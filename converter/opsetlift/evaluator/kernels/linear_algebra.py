@@ -5,6 +5,8 @@ Narrow floats are multiplied as float32 and rounded once. Integers wrap.
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import product
@@ -22,9 +24,10 @@ def check_matmul(call: Call, a: Array, b: Array) -> None:
     if a.shape[-1] != rows:
         call.fail(f"the shapes {list(a.shape)} and {list(b.shape)} do not fit: {a.shape[-1]} is not {rows}")
     try:
-        numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        batch = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         call.fail(f"the batches of {list(a.shape)} and {list(b.shape)} cannot be broadcast")
+    call.reserve(math.prod((*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ()))))
 
 
 @kernel("MatMul", since=(1, 9, 13), changes=())
@@ -56,6 +59,7 @@ def gemm(call: Call, a: Array, b: Array, c: Array | None = None) -> Array:
     right = b.T if call.attributes["transB"] else b
     if left.shape[1] != right.shape[0]:
         call.fail(f"A' is {left.shape[0]} x {left.shape[1]}, B' is {right.shape[0]} x {right.shape[1]}")
+    call.reserve(left.shape[0] * right.shape[1])
     result = _scaled(product(widened(left), widened(right)), call.attributes["alpha"])
     if c is not None:
         _check_bias(call, c, (left.shape[0], right.shape[1]))
@@ -106,7 +110,7 @@ def einsum(call: Call, *operands: Array) -> Array:
     _check_letters(call, terms, operands)
     wide = [widened(operand) for operand in operands]
     try:
-        result = contracted(equation, wide)
+        result = contracted(equation, wide, call.reserve)
     except ValueError as error:
         call.fail(f"{equation!r} does not fit the inputs: {error}")
     return narrowed_as(result, operands[0].dtype)

@@ -84,7 +84,7 @@ def _pad(call: Call, data: Array, pads: Sequence[int], axes: Sequence[int], valu
         if begins[axis] or ends[axis]:
             if dimension == 0:
                 call.fail(f"axis {axis} has no element that mode {mode} could pad with")
-            call.reserve(kept.size // dimension * (begins[axis] + dimension + ends[axis]))
+            call.reserve(max(kept.size // dimension, 1) * (begins[axis] + dimension + ends[axis]))
             kept = kept.take(_source_indices(mode, begins[axis], ends[axis], dimension), axis)
     return kept
 

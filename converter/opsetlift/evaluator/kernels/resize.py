@@ -95,14 +95,14 @@ def _resize_from_origin(
     resized: list[ResizedAxis] = []
     for axis, (size, scale) in enumerate(zip(data.shape, numpy.asarray(scales, numpy.float32), strict=True)):
         length = _scaled_length(size, scale)
-        call.reserve(math.prod(one.points.size for one in resized) * length)
+        call.reserve(length)
         resized.append(ResizedAxis(axis, size, scale, numpy.arange(length, dtype=numpy.float32) / scale))
     # Before Resize-11 the texts give no coordinates. ONNX's tests of those versions, and onnxruntime, let both grids
     # begin at 0; nearest is the floor, but the ceiling where Resize-10 samples down.
     if mode != "nearest":
         return _interpolate(call, data, resized)
     for resized_axis in resized:
-        data = _nearest(data, resized_axis, numpy.ceil if resized_axis.scale < 1 else numpy.floor)
+        data = _nearest(call, data, resized_axis, numpy.ceil if resized_axis.scale < 1 else numpy.floor)
     return data
 
 
@@ -177,7 +177,7 @@ def resize(
         rounding = _ROUNDINGS[_one_of(call, "nearest_mode", tuple(_ROUNDINGS))]
         result = data
         for resized_axis in reversed(resized):
-            result = _nearest(result, resized_axis, rounding)
+            result = _nearest(call, result, resized_axis, rounding)
     else:
         result = _interpolate(call, data, resized)
     return _extrapolated(result, resized, attributes["extrapolation_value"]) if crop else result
@@ -259,9 +259,15 @@ def _original_points(
     return offset + (resized + half) / scale - half
 
 
-def _nearest(data: Array, resized: ResizedAxis, rounding: Callable[[Array], Array]) -> Array:
+def _reserve(call: Call, data: Array, resized: ResizedAxis) -> None:
+    """Announce what `data` becomes along one axis: more than the result where others shrink later."""
+    call.reserve(max(data.size // max(resized.size, 1), 1) * resized.points.size)
+
+
+def _nearest(call: Call, data: Array, resized: ResizedAxis, rounding: Callable[[Array], Array]) -> Array:
     if resized.is_identity:
         return data
+    _reserve(call, data, resized)
     indices = rounding(resized.points).clip(0, max(resized.size - 1, 0))
     return data.take(indices.astype(numpy.int64), resized.axis)
 
@@ -272,6 +278,7 @@ def _interpolate(call: Call, data: Array, resized: Sequence[ResizedAxis]) -> Arr
     for axis in resized:
         if axis.is_identity:
             continue
+        _reserve(call, result, axis)
         neighbours = taps(
             axis.points,
             axis.size,

@@ -165,5 +165,5 @@ def tile(call: Call, data: Array, repeats: Array) -> Array:
 def _tile(call: Call, data: Array, repeats: Sequence[int]) -> Array:
     if min(repeats, default=0) < 0:
         call.fail(f"repeats are {list(repeats)}; a number of copies cannot be negative")
-    call.reserve(data.size * math.prod(repeats))
+    call.reserve(math.prod(max(size * count, 1) for size, count in zip(data.shape, repeats, strict=True)))
     return numpy.tile(data, repeats)
