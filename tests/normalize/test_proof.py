@@ -12,6 +12,7 @@ from opsetlift.normalizer import Pass, PassNotEquivalent
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.pipeline.normalize import ProofMissing, normalize
 from opsetlift.proof import Outcome
+from testing.conversion import model
 from tests.normalize.rewriting import text_model
 
 CHAIN = "g (float[N] x) => (float[N] y) { a = Abs(x) b = Neg(a) c = Identity(b) y = Ceil(c) }"
@@ -206,3 +207,51 @@ def test_bounds_that_few_inputs_reach_are_reached() -> None:
 def test_proofs_of_one_seed_are_the_same() -> None:
     proofs = [normalize(text_model(CHAIN), seed=5).proof for _ in range(2)]
     assert proofs[0] == proofs[1]
+
+
+TABLE = [float(number % 7) for number in range(40)]
+KEYS = [f"{chr(97 + number % 26)}{number}" for number in range(40)]
+POOL = [29, 24, 31, 25, 31, 31, 30, 28, 20, 27, 23, 30, 20, 22, 21, 25, 27, 29, 22, 24, 28, 21, 23, 20, 25, 30, 24, 27]
+LOOKED_UP = {
+    "a list of a constant": ("(int64[N] i) => (float[N] y)", "t = Constant <value_floats = %s> () y = Gather (t, i)"),
+    "a small tensor": ("(int64[N] i) => (float[N] y) <float[40] t = {%s}>", "y = Gather (t, i)"),
+    "numbers that data is compared with": (
+        "(float[N,1] x) => (float[N] y) <float[40] t = {%s}>",
+        "e = Equal (x, t) f = Cast <to = 1> (e) y = ReduceMax <axes = [1], keepdims = 0> (f)",
+    ),
+    "texts as keys": (
+        "(string[N] x) => (float[N] y)",
+        f"y = ai.onnx.ml.LabelEncoder <keys_strings = {KEYS}, values_floats = %s> (x)".replace("'", '"'),
+    ),
+    "n-grams": (
+        "(int32[12] x) => (float[7] y)",
+        'y = TfIdfVectorizer <mode = "IDF", min_gram_length = 4, max_gram_length = 4, max_skip_count = 0, ngram_counts'
+        f" = [0, 0, 0, 0], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], pool_int64s = {POOL}, weights = %s> (x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LOOKED_UP)
+def test_each_element_of_what_is_looked_up_counts(kind: str) -> None:
+    signature, nodes = LOOKED_UP[kind]
+    right = TABLE[: 7 if kind == "n-grams" else None]
+    for place in range(0, len(right), 5):
+        wrong = [*right[:place], right[place] + 9, *right[place + 1 :]]
+        text = f'<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 2]> g {signature} {{ {nodes} }}'
+        one, other = (
+            model(text.replace("{%s}", f"{{{str(table)[1:-1]}}}").replace("%s", str(table))) for table in (right, wrong)
+        )
+        assert prove_passes(one, other, ulps=0, seed=0, base_dir="").outcome is Outcome.DIFFERENT, place
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Add (x, c) b = Identity (a) y = Neg (b)",
+        "b = Identity (x) y = Min (b, c)",
+    ],
+)
+def test_integers_beside_a_number_that_may_be_a_bound_are_proven(nodes: str) -> None:
+    done = normalize(text_model(f"g (int64[N] x) => (int64[N] y) <int64 c = {{100}}> {{ {nodes} }}"))
+    assert done.proof is not None
+    assert done.proof.is_proven, done.proof.reason

@@ -262,7 +262,7 @@ def test_numbers_of_the_models_are_tried_in_two_inputs_at_once() -> None:
 FOO = 'text = Constant <value_string = "foo"> () text_too = Constant <value_string = "bar"> ()'
 LOWER = 'StringNormalizer <case_change_action = "LOWER">'
 UPPER = 'StringNormalizer <case_change_action = "UPPER">'
-STOP = 'y = StringNormalizer <stopwords = ["mon"], is_case_sensitive = %d> (x)'
+STOP = 'y = StringNormalizer <stopwords = ["%s"], is_case_sensitive = %d> (x)'
 SPLIT = 'y, n = StringSplit <delimiter = ",", maxsplit = %d> (x)'
 
 
@@ -273,13 +273,15 @@ SPLIT = 'y, n = StringSplit <delimiter = ",", maxsplit = %d> (x)'
             "y = Identity (x)",
             f"{FOO} is_so = Equal (x, text) y = Where (is_so, text_too, x)",
         ),
-        (STOP % 1, STOP % 0),
+        (STOP % ("mon", 1), STOP % ("mon", 0)),
+        (STOP % ("straße", 1), STOP % ("straße", 0)),
         (SPLIT % 2, SPLIT % 3),
         (f"y = {LOWER} (x)", f"upper = {UPPER} (x) y = {LOWER} (upper)"),
     ],
     ids=[
         "a text of the model",
         "a text in the other case",
+        "a text with a letter that has no other case",
         "a text as a delimiter",
         "a letter that upper case doubles",
     ],

@@ -37,10 +37,11 @@ from opsetlift.proof import (
     Verdict,
     dims_of,
     interface_differences,
+    long_lists,
     model_inputs,
     note_constant_outputs,
     numbers_of,
-    places_of_differences,
+    numbers_of_differences,
     regions_of,
     texts_of,
     try_overridden,
@@ -155,11 +156,14 @@ class _Comparison:
 
         def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
-            numbers = numbers_of([self.original, self.result], MOST_NUMBERS)
-            if self.extent is _THOROUGH:
-                numbers += places_of_differences(self.original, self.result)[:MOST_NUMBERS]
+            is_thorough = self.extent is _THOROUGH
+            numbers = numbers_of([self.original, self.result], MOST_NUMBERS, in_tables=is_thorough)
+            if is_thorough:
+                numbers += numbers_of_differences(self.original, self.result)[:MOST_NUMBERS]
+            lists = long_lists(self.original, self.result) if is_thorough else []
             words = texts_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}
+            options |= {"lists": lists}
             generators.append(_FewOfEachShape(self.extent, inputs, [seed], **options))
             return generators[-1]
 

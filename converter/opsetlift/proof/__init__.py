@@ -24,7 +24,7 @@ from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, places_of_differences, texts_of
+from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.regions import Region, Verdict, regions_of
@@ -34,6 +34,7 @@ from opsetlift.proof.side_by_side import (
     MOST_NUMBERS,
     WholeModelResult,
     interface_differences,
+    long_lists,
     model_inputs,
     note_constant_outputs,
     prove_models,
@@ -86,12 +87,13 @@ __all__ = [
     "dims_of",
     "given_cases",
     "interface_differences",
+    "long_lists",
     "model_inputs",
     "model_sha256",
     "note_constant_outputs",
     "numbers_of",
+    "numbers_of_differences",
     "paired_scopes",
-    "places_of_differences",
     "prove_conversion",
     "prove_dtypes",
     "prove_models",

@@ -241,10 +241,19 @@ def _with_texts(own: Sequence[str], numbers: Sequence[float]) -> Array:
 
     Also as often as a number of the models, and once more, as each may be counted.
     """
-    near = [form for one in own for form in (one, one.swapcase(), f"{one}a", f"a{one}b{one}{one}c{one}d{one}e")]
+    near = [
+        form
+        for one in own
+        for form in (one, one.swapcase(), _in_mixed_case(one), f"{one}a", f"a{one}b{one}{one}c{one}d{one}e")
+    ]
     counts = [int(number) for number in numbers if 1 < number <= MOST_REPEATED and number == int(number)]
     near += [one * (count + more) for one in own[:FEW_TEXTS] for count in counts[:FEW_TEXTS] for more in (0, 1, 2)]
     return texts(list(dict.fromkeys([*special_values("string"), *near])))
+
+
+def _in_mixed_case(text: str) -> str:
+    """With each letter in the other case that comes back from there: without regard to case that is the same text."""
+    return "".join(other if (other := letter.swapcase()).swapcase() == letter else letter for letter in text)
 
 
 def _rounding_values(dtype: numpy.dtype[Any]) -> Array:

@@ -10,7 +10,9 @@ from typing import TypeVar
 import numpy
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
+from opsetlift.model.arrays import Array
 from opsetlift.model.files import all_tensors, is_external
+from opsetlift.model.scopes import subgraphs_within
 from opsetlift.proof.limits import is_floating
 from opsetlift.proof.pattern_texts import near_pattern
 
@@ -25,6 +27,9 @@ MOST_IN_TABLES = 1024
 
 MOST_PLACES = 3
 """So many places are taken from each pair of tables that differ."""
+
+MOST_VALUES = 12
+"""So many numbers that are in such places are taken."""
 
 MOST_DERIVED = 6
 """So many sums, differences, products and quotients of the first numbers are taken."""
@@ -48,20 +53,16 @@ def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = Fal
     """
     found = _distinct([_numbers(model, MOST_ELEMENTS) for model in models])
     if in_tables and len(found) < most:
-        every = [_numbers(model, MOST_IN_TABLES) for model in models]
-        alone = set(every[0]).symmetric_difference(*every[1:])
-        found = list(dict.fromkeys([*found, *(one for one in _distinct(every) if one in alone)]))
-    return found[:most]
+        found += _of_one_alone([_numbers(model, MOST_IN_TABLES) for model in models])
+    return list(dict.fromkeys(found))[:most]
 
 
 def lists_of(models: Sequence[ModelProto]) -> list[tuple[float | str, ...]]:
     """The distinct lists of several finite numbers or texts in constants and attributes, as they stand there."""
     found: dict[tuple[float | str, ...], None] = {}
     for model in models:
-        nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
         # Sequences that data is searched for are attributes; tensors are as long as weights.
-        attributes = (attribute for node in nodes for attribute in node.attribute)
-        lists = [(one.ints or one.floats or one.strings)[:MOST_LISTED] for one in attributes]
+        lists = [_list_in(attribute)[:MOST_LISTED] for _, attribute in _attributes_of(model)]
         tensors = (_in_tensor(tensor, MOST_ELEMENTS) for tensor in all_tensors(model) if not is_external(tensor))
         for one in (*lists, *tensors):
             texts = (each.decode(errors="replace") if isinstance(each, bytes) else each for each in one)
@@ -71,21 +72,61 @@ def lists_of(models: Sequence[ModelProto]) -> list[tuple[float | str, ...]]:
     return list(found)
 
 
-def places_of_differences(one: ModelProto, other: ModelProto) -> list[int]:
-    """Where tables of two models differ, each of which has one of the same dtype and shape: an index may lead there."""
-    tables: list[dict[tuple[int, ...], list[TensorProto]]] = []
-    for model in (one, other):
-        tables.append({})
-        for tensor in all_tensors(model):
-            if not is_external(tensor) and math.prod(tensor.dims) > MOST_ELEMENTS:
-                tables[-1].setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
-    found: dict[int, None] = {}
-    for kind in tables[0].keys() & tables[1].keys():
-        for first, second in zip(tables[0][kind], tables[1][kind], strict=False):
-            if first.SerializeToString() != second.SerializeToString():
-                differ = numpy_helper.to_array(first) != numpy_helper.to_array(second)
-                found.update(dict.fromkeys(numpy.argwhere(differ)[:MOST_PLACES].reshape(-1).tolist()))
-    return list(found)
+def numbers_of_differences(one: ModelProto, other: ModelProto) -> list[float]:
+    """Where tables of two models differ, each of which has one of the same kind, and what is there.
+
+    An index may lead there, and data may be compared with what is there.
+    """
+    before, after = map(_tables, (one, other))
+    places: dict[int, None] = {}
+    values: dict[float, None] = {}
+    for kind in filter(after.__contains__, before):
+        for pair in zip(before[kind], after[kind], strict=False):
+            if pair[0].SerializeToString() != pair[1].SerializeToString():
+                arrays = [_array_of(table) for table in pair]
+                where = numpy.argwhere(arrays[0] != arrays[1])[:MOST_PLACES]
+                places.update(dict.fromkeys(where.reshape(-1).tolist()))
+                values.update(dict.fromkeys(one for array in arrays for one in _finite(array[tuple(where.T)])))
+    return [*places, *list(values)[:MOST_VALUES]]
+
+
+def _finite(values: Array) -> list[float]:
+    """The numbers that are compared as such; none of texts, truth values and complex numbers."""
+    if values.dtype.kind in "OSUbc":
+        return []
+    if values.dtype.kind in "iu" or (values.dtype.kind == "V" and not is_floating(values.dtype)):
+        return [int(one) for one in values.reshape(-1)]
+    return [one for one in map(float, values.reshape(-1)) if math.isfinite(one)]
+
+
+def _tables(model: ModelProto) -> dict[tuple[int | str, ...], list[TensorProto | AttributeProto]]:
+    """Tensors by dtype and shape, lists in attributes by operator, name and length."""
+    found: dict[tuple[int | str, ...], list[TensorProto | AttributeProto]] = {}
+    for tensor in all_tensors(model):
+        if not is_external(tensor) and math.prod(tensor.dims) > 1:
+            found.setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
+    for node, attribute in _attributes_of(model):
+        if (length := len(_list_in(attribute))) > 1:
+            found.setdefault((node.op_type, attribute.name, length), []).append(attribute)
+    return found
+
+
+def _array_of(table: TensorProto | AttributeProto) -> Array:
+    return numpy_helper.to_array(table) if isinstance(table, TensorProto) else numpy.array(_list_in(table))
+
+
+def _attributes_of(model: ModelProto) -> Iterator[tuple[NodeProto, AttributeProto]]:
+    containers = [model.graph, *model.functions]
+    containers += [graph for container in containers for graph in subgraphs_within(container)]
+    for container in containers:
+        for node in container.node:
+            for attribute in node.attribute:
+                yield node, attribute
+
+
+def _list_in(attribute: AttributeProto) -> Sequence[float | bytes]:
+    found: Sequence[float | bytes] = attribute.ints or attribute.floats or attribute.strings
+    return found
 
 
 def derived_from(numbers: Sequence[float]) -> list[float]:
@@ -116,12 +157,19 @@ def _numbers(model: ModelProto, limit: int) -> list[float]:
 
 def texts_of(models: Sequence[ModelProto], most: int) -> list[str]:
     """The distinct texts in two models, first those that only one of them has, and what patterns among them match."""
-    found = [
-        [one.decode(errors="replace") for one in _in_model(model, MOST_ELEMENTS) if isinstance(one, bytes)]
-        for model in models
-    ]
-    texts = _distinct(found)[:most]
+    found = _distinct([_texts(model, MOST_ELEMENTS) for model in models])
+    found += _of_one_alone([_texts(model, MOST_IN_TABLES) for model in models])
+    texts = list(dict.fromkeys(found))[:most]
     return list(dict.fromkeys([*texts, *(near for text in texts for near in near_pattern(text))]))
+
+
+def _texts(model: ModelProto, limit: int) -> list[str]:
+    return [one.decode(errors="replace") for one in _in_model(model, limit) if isinstance(one, bytes)]
+
+
+def _of_one_alone(sides: Sequence[Sequence[Found]]) -> list[Found]:
+    alone = set(sides[0]).symmetric_difference(*sides[1:])
+    return [one for one in _distinct(sides) if one in alone]
 
 
 def _distinct(sides: Sequence[Sequence[Found]]) -> list[Found]:
@@ -155,13 +203,13 @@ def _in_attribute(attribute: AttributeProto, limit: int) -> Iterator[float | byt
         case AttributeProto.INT:
             yield attribute.i
         case AttributeProto.FLOATS:
-            yield from attribute.floats[:MOST_ELEMENTS]
+            yield from attribute.floats[:limit]
         case AttributeProto.INTS:
-            yield from attribute.ints[:MOST_ELEMENTS]
+            yield from attribute.ints[:limit]
         case AttributeProto.STRING:
             yield attribute.s
         case AttributeProto.STRINGS:
-            yield from attribute.strings[:MOST_ELEMENTS]
+            yield from attribute.strings[:limit]
         case AttributeProto.TENSOR:
             yield from _in_tensor(attribute.t, limit)
         case AttributeProto.GRAPH:
@@ -173,10 +221,5 @@ def _in_tensor(tensor: TensorProto, limit: int) -> Iterator[float | bytes]:
         return
     if tensor.data_type == TensorProto.STRING:
         yield from tensor.string_data
-    if tensor.data_type in (TensorProto.STRING, TensorProto.BOOL, TensorProto.UNDEFINED):
-        return
-    values = numpy_helper.to_array(tensor)
-    if values.dtype.kind in "iu" or (values.dtype.kind == "V" and not is_floating(values.dtype)):
-        yield from map(int, values.reshape(-1))
-    elif values.dtype.kind != "c":
-        yield from map(float, values.reshape(-1))
+    if tensor.data_type not in (TensorProto.STRING, TensorProto.UNDEFINED):
+        yield from _finite(numpy_helper.to_array(tensor))

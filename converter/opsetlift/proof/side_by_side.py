@@ -24,7 +24,7 @@ from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.model_numbers import (
     lists_of,
     numbers_of,
-    places_of_differences,
+    numbers_of_differences,
     sizes_that_bound,
     sizes_that_tell,
     texts_of,
@@ -167,7 +167,7 @@ def prove_models(
     )
 
     numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
-    numbers += places_of_differences(one, other)
+    numbers += numbers_of_differences(one, other)
     cost = max(_cost(one), _cost(other))
     long = sorted(
         {
@@ -178,9 +178,7 @@ def prove_models(
         }
     )
 
-    # Shorter ones are axes, pads and shapes; of costly models no list is tried.
-    listed = lists_of([one, other]) if cost <= MOST_COST_OF_LISTS else []
-    lists = [each for each in listed if len(each) > SHORT_LIST]
+    lists = long_lists(one, other)
 
     def drawn() -> InputGenerator:
         return InputGenerator(
@@ -209,6 +207,13 @@ def prove_models(
         tell("looking for the first node that differs")
         found = first_difference(sides, trial.different_case.values)
     return _result(trial, found, is_given=given is not None)
+
+
+def long_lists(one: ModelProto, other: ModelProto) -> list[tuple[float | str, ...]]:
+    """What inputs of whole models are to hold: shorter lists are axes, pads and shapes; of costly models none."""
+    if max(_cost(one), _cost(other)) > MOST_COST_OF_LISTS:
+        return []
+    return [each for each in lists_of([one, other]) if len(each) > SHORT_LIST]
 
 
 def _cost(model: ModelProto) -> int:

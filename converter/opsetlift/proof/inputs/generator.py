@@ -321,13 +321,13 @@ class InputGenerator:
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
                     self._try_settings_together(wanted)
+                    self._try_own_sizes(wanted)
                     self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
             except Explored:
                 pass
             self._floor.complete(wanted)
-            self._try_own_sizes(wanted)
             if self._is_brief:
                 self._try_own_numbers(wanted, self._floor.data)
                 self._try_sizes(wanted)
