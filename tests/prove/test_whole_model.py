@@ -292,6 +292,16 @@ def test_texts_that_models_compare_with_are_tried(one: str, other: str) -> None:
     assert prove_models(first, first).is_equal
 
 
+@pytest.mark.parametrize("size", ["", "[3]", "[N]"])
+@pytest.mark.parametrize(("dtype", "wide"), [("int32", 1), ("int64", 1), ("int64", 11)])
+@pytest.mark.parametrize("operator", ["Equal", "Less"])
+def test_integers_next_to_one_another_are_compared(operator: str, dtype: str, wide: int, size: str) -> None:
+    text = f"g ({dtype}{size} a, {dtype}{size} b) => (bool{size} y) {{ %s y = {operator} (%s) }}"
+    one = model(text % ("", "a, b"), 18)
+    other = model(text % (f"c = Cast <to = {wide}> (a) d = Cast <to = {wide}> (b)", "c, d"), 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
 def test_sequences_of_other_lengths_are_tried() -> None:
     text = """g (seq(float[N]) s) => (float[M] y) {
         joined = ConcatFromSequence <axis = 0> (s) length = SequenceLength (s)

@@ -329,6 +329,7 @@ class InputGenerator:
                 pass
             self._floor.complete(wanted)
             if self._is_brief:
+                self._try_neighbours(wanted)
                 self._try_own_numbers(wanted, self._floor.data)
                 self._try_sizes(wanted)
                 self._try_ranks(wanted)
@@ -386,19 +387,25 @@ class InputGenerator:
                 attempt(Case.of(case.layout, f"{in_words(strategy)} in {one.name}", {**case.values, one.name: drawn}))
 
     def _try_neighbours(self, attempt: Attempt) -> None:
-        """Accepted cases with numbers next to one another in all data inputs, where every bit counts."""
-        names = [name for name in self._builder.pools if name not in self._builder.controls]
-        if not names or self._builder.rounding:
+        """Accepted cases with numbers next to one another in all data inputs, where every bit counts.
+
+        What only has the type of indices or sizes counts as data where no output's size follows it.
+        """
+        controls = self._builder.controls
+        dtypes_of = {name: pool.dtype for name, pool in self._builder.pools.items() if name not in controls}
+        if not self._sizes_follow_values:
+            dtypes_of |= {one.name: one.dtype or "" for one in self._inputs if one.name in controls and is_number(one)}
+        if not dtypes_of or self._builder.rounding:
             return
         rng = self._builder.rng
         for turn in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
             _, case = self._any_kept()
             strategy = _AT_LIMITS[turn] if turn < len(_AT_LIMITS) else NEIGHBOURS
             drawn = {
-                name: draw(strategy, self._builder.pools[name].dtype, numpy.shape(case.values[name]), rng)
-                for name in names
+                name: draw(strategy, dtype, numpy.shape(case.values[name]), rng) for name, dtype in dtypes_of.items()
             }
-            attempt(Case.of(case.layout, in_words(strategy), {**case.values, **drawn}))
+            filled = Case.of(case.layout, in_words(strategy), {**case.values, **drawn})
+            attempt(replace(filled, is_required=self._is_brief))
 
     def _numeric(self, names: Iterable[str]) -> list[str]:
         """Those of some inputs that hold tensors of numbers."""
@@ -642,14 +649,16 @@ class InputGenerator:
             return
         for number in numbers:
             layouts = [self._first_layout, *self._layouts.with_one_size(self._first_layout, number + 1)]
-            for layout, name in product(layouts, list(accepted.controls)[:MOST_VARIED]):
+            controls = list(accepted.controls)[:MOST_VARIED]
+            # Of ones, too: where a condition is False, no bound is reached.
+            for layout, name, data in product(layouts, controls, dict.fromkeys([accepted.data, "ones"])):
                 one = inputs[name]
                 if is_number(one) and elements(layout.shapes[name]) == 1:
                     value = numpy.full(layout.shapes[name], number + 1).astype(dtypes.numpy_dtype(one.dtype or "int64"))
                     filling = f"{name} is {number + 1}"
-                    attempt(self._builder.case(layout, accepted.data, accepted.controls, filling, {name: value}))
+                    attempt(self._builder.case(layout, data, accepted.controls, filling, {name: value}))
                 else:
-                    attempt(self._builder.case(layout, accepted.data, {**accepted.controls, name: "sizes"}))
+                    attempt(self._builder.case(layout, data, {**accepted.controls, name: "sizes"}))
 
     def _try_controls(self, attempt: Attempt) -> None:
         """Each strategy for what controls shapes of a whole model, for one input after the other."""
