@@ -302,6 +302,13 @@ def test_integers_next_to_one_another_are_compared(operator: str, dtype: str, wi
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
 
 
+def test_integers_next_to_one_another_are_tried_also_where_sizes_follow_them() -> None:
+    text = "g (int64[N] x) => (int64[M] y) { %s }"
+    one = model(text % "y = Unique (x)", 18)
+    other = model(text % "d = Cast <to = 11> (x) u, i = Unique (d) y = Gather (x, i)", 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
 def test_sequences_of_other_lengths_are_tried() -> None:
     text = """g (seq(float[N]) s) => (float[M] y) {
         joined = ConcatFromSequence <axis = 0> (s) length = SequenceLength (s)

@@ -387,25 +387,26 @@ class InputGenerator:
                 attempt(Case.of(case.layout, f"{in_words(strategy)} in {one.name}", {**case.values, one.name: drawn}))
 
     def _try_neighbours(self, attempt: Attempt) -> None:
-        """Accepted cases with numbers next to one another in all data inputs, where every bit counts.
+        """Accepted cases with numbers next to one another in all inputs together, where every bit counts.
 
-        What only has the type of indices or sizes counts as data where no output's size follows it.
+        Where an output's size follows what has the type of indices or sizes, data alone is drawn so, and then all.
         """
         controls = self._builder.controls
-        dtypes_of = {name: pool.dtype for name, pool in self._builder.pools.items() if name not in controls}
-        if not self._sizes_follow_values:
-            dtypes_of |= {one.name: one.dtype or "" for one in self._inputs if one.name in controls and is_number(one)}
-        if not dtypes_of or self._builder.rounding:
+        data = {name: pool.dtype for name, pool in self._builder.pools.items() if name not in controls}
+        every = {one.name: one.dtype or "" for one in self._inputs if one.name in controls and is_number(one)} | data
+        if self._builder.rounding or not self._kept:
             return
         rng = self._builder.rng
-        for turn in range(_TURNS_OF_NEIGHBOURS if self._kept else 0):
-            _, case = self._any_kept()
-            strategy = _AT_LIMITS[turn] if turn < len(_AT_LIMITS) else NEIGHBOURS
-            drawn = {
-                name: draw(strategy, dtype, numpy.shape(case.values[name]), rng) for name, dtype in dtypes_of.items()
-            }
-            filled = Case.of(case.layout, in_words(strategy), {**case.values, **drawn})
-            attempt(replace(filled, is_required=self._is_brief))
+        for dtypes_of in (data, every) if self._sizes_follow_values and data != every else (every,):
+            for turn in range(_TURNS_OF_NEIGHBOURS if dtypes_of else 0):
+                _, case = self._any_kept()
+                strategy = _AT_LIMITS[turn] if turn < len(_AT_LIMITS) else NEIGHBOURS
+                drawn = {
+                    name: draw(strategy, dtype, numpy.shape(case.values[name]), rng)
+                    for name, dtype in dtypes_of.items()
+                }
+                filled = Case.of(case.layout, in_words(strategy), {**case.values, **drawn})
+                attempt(replace(filled, is_required=self._is_brief))
 
     def _numeric(self, names: Iterable[str]) -> list[str]:
         """Those of some inputs that hold tensors of numbers."""
