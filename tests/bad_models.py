@@ -384,6 +384,13 @@ def equation_with_two_dots() -> ModelProto:
     )
 
 
+@bad_model("attribute 'equation' of Einsum 'y' in graph is b'a.', which is no equation")
+def equation_with_a_dot_behind_a_letter() -> ModelProto:
+    return onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Einsum <equation = "a."> (x) }"""
+    )
+
+
 @bad_model("attribute 'text' of Inner 'y' in graph is b'-a', which is no equation")
 def equation_that_functions_hand_on() -> ModelProto:
     return onnx.parser.parse_model(
