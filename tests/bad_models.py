@@ -387,7 +387,7 @@ def equation_with_two_dots() -> ModelProto:
 @bad_model("attribute 'equation' of Einsum 'y' in graph is b'a.', which is no equation")
 def equation_with_a_dot_behind_a_letter() -> ModelProto:
     return onnx.parser.parse_model(
-        """<ir_version: 10, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Einsum <equation = "a."> (x) }"""
+        """<ir_version: 10, opset_import: ["": 13]> g (float[2] x) => (float y) { y = Einsum <equation = "a."> (x) }"""
     )
 
 

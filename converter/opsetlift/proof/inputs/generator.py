@@ -389,15 +389,17 @@ class InputGenerator:
     def _try_neighbours(self, attempt: Attempt) -> None:
         """Accepted cases with numbers next to one another in all inputs together, where every bit counts.
 
-        Where an output's size follows what has the type of indices or sizes, data alone is drawn so, and then all.
+        Where an output's size follows what has the type of indices or sizes, data alone; of whole models then all.
         """
         controls = self._builder.controls
         data = {name: pool.dtype for name, pool in self._builder.pools.items() if name not in controls}
-        every = {one.name: one.dtype or "" for one in self._inputs if one.name in controls and is_number(one)} | data
+        typed = [one for one in self._inputs if one.name in controls and not one.controls_shapes and is_number(one)]
+        every = {one.name: one.dtype or "" for one in typed} | data
+        rounds = [data, every] if self._is_brief and data != every else [data]
         if self._builder.rounding or not self._kept:
             return
         rng = self._builder.rng
-        for dtypes_of in (data, every) if self._sizes_follow_values and data != every else (every,):
+        for dtypes_of in rounds if self._sizes_follow_values else [every]:
             for turn in range(_TURNS_OF_NEIGHBOURS if dtypes_of else 0):
                 _, case = self._any_kept()
                 strategy = _AT_LIMITS[turn] if turn < len(_AT_LIMITS) else NEIGHBOURS
