@@ -6,6 +6,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
+from opsetlift.facts.whole_model import whole_model_types
 from opsetlift.model.files import ModelFileError, check_model, inference_in_parts
 
 CHAIN = """
@@ -112,3 +113,12 @@ def _ifs(count: int) -> ModelProto:
     ]
     graph = helper.make_graph(nodes, "ifs", given, [helper.make_tensor_value_info(value, TensorProto.FLOAT, [2])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def test_what_is_inferred_of_a_whole_is_known_from_parts_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = parser.parse_model(CHAIN.replace("float[2, 3] x", "float[N, 3] x"))
+    parts, _ = whole_model_types(model, twice=True)
+    monkeypatch.setattr(inference_in_parts, "_MOST_COPIED", 1 << 18)
+    whole, _ = whole_model_types(model, twice=True)
+    assert parts == whole
+    assert {name for types in parts.values() for name in types} >= {"again", "second", "total", "e"}

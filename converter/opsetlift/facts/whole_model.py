@@ -17,6 +17,7 @@ from opsetlift.facts.wrongly_inferred_slices import hide_wrongly_inferred_slices
 from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
+from opsetlift.model.files import inferred_in_parts, needs_parts
 from opsetlift.model.inlined_calls import with_calls_inlined
 from opsetlift.model.scopes import (
     GRAPH_PATH,
@@ -65,11 +66,12 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
     for one in (by_operator, *map(_by_operator, light.functions)):
         _stop_propagation_at_lossy_casts(one.get("Cast", ()))
     holds_large_numbers = _hold_a_large_number(_small_tensors(light.graph))
-    plain = _inferred(light, original) if twice or holds_large_numbers else {}
+    in_parts = needs_parts(light)
+    plain = _inferred(light, original) if twice or holds_large_numbers or in_parts else {}
     if plain is None:
         declared = _declared(light, original)
         return declared, declared
-    if plain and (_is_complete(plain) or (holds_large_numbers and _has_long_vectors(plain))):
+    if plain and (in_parts or _is_complete(plain) or (holds_large_numbers and _has_long_vectors(plain))):
         return plain, plain
     propagated = _inferred(light, original, data_prop=True) or _declared(light, original)
     return plain or propagated, propagated
@@ -80,13 +82,18 @@ def _inferred(model: ModelProto, original: ModelProto, *, data_prop: bool = Fals
     if any(map(overrides_operator, model.functions)):
         return None  # The inference would take such a function for the operator that has its name.
     try:
-        inferred = shape_inference.infer_shapes(model, data_prop=data_prop)
+        if needs_parts(model):
+            return _declared_in(inferred_in_parts(model), original)
+        return _declared(shape_inference.infer_shapes(model, data_prop=data_prop), original)
     except ONNX_ERRORS:
         return None
-    return _declared(inferred, original)
 
 
 def _declared(model: ModelProto, original: ModelProto) -> Types:
+    return _declared_in(model.graph, original)
+
+
+def _declared_in(graph: GraphProto, original: ModelProto) -> Types:
     """The types that a model declares; those that are equal are one object.
 
     Paths are those of the original, whose calls may be inlined here, so that nodes have other positions.
@@ -102,7 +109,7 @@ def _declared(model: ModelProto, original: ModelProto) -> Types:
                 if attribute in (own := held.get(tuple(node.output), {})):
                     visit(subgraph_path(path, index, node, attribute), own[attribute], subgraph)
 
-    visit(GRAPH_PATH, model.graph, original.graph)
+    visit(GRAPH_PATH, graph, original.graph)
     for function in original.functions:
         found[function_path(function)] = declared_types(function.value_info, shared)
     return found

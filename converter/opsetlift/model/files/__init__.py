@@ -5,6 +5,7 @@ from opsetlift.model.files.comparable import Contents
 from opsetlift.model.files.errors import FileExists, ModelFileError, ResultRejected, reason
 from opsetlift.model.files.external_data import ExternalData, with_data
 from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, SUMMARY, JobFiles
+from opsetlift.model.files.inference_in_parts import inferred_in_parts, needs_parts
 from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
 from opsetlift.model.files.repairing import repaired, validated
@@ -29,11 +30,13 @@ __all__ = [
     "check_regular",
     "copy_without",
     "form_of",
+    "inferred_in_parts",
     "is_external",
     "is_known_form",
     "load_model",
     "model_bytes",
     "model_from",
+    "needs_parts",
     "read_file",
     "reason",
     "repaired",

@@ -1,4 +1,4 @@
-"""onnx's strict shape inference of graphs with many subgraphs, in time that grows with the graph.
+"""onnx's shape inference of graphs with many subgraphs, in time that grows with the graph.
 
 For each subgraph onnx copies the table of all values of the scope around it, so that its time grows with the number of
 subgraphs times that of the values. Consecutive nodes get a model of their own here, which declares what they read.
@@ -6,7 +6,7 @@ subgraphs times that of the values. Consecutive nodes get a model of their own h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, shape_inference
 
@@ -35,14 +35,23 @@ def infer_in_parts(model: ModelProto) -> None:
     Raises:
         InferenceError: onnx's, where a node or a declaration is wrong.
     """
-    graph = model.graph
-    parts = _Parts(model)
-    for start in range(0, len(graph.node), _NODES_PER_PART):
-        parts.infer(graph.node[start : start + _NODES_PER_PART])
+    for _ in _Parts(model, is_strict=True).inferred():
+        pass
+
+
+def inferred_in_parts(model: ModelProto) -> GraphProto:
+    """The graph of such a model with what onnx infers of it, subgraphs included, without its propagation of data."""
+    found = GraphProto(input=model.graph.input)
+    for part in _Parts(model, is_strict=False).inferred():
+        found.node.MergeFrom(part.node)
+        found.value_info.MergeFrom(part.value_info)
+        found.output.MergeFrom(part.output)
+    return found
 
 
 class _Parts:
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
         graph = model.graph
         self._model = model
         self._types: dict[str, TypeProto] = {info.name: info.type for info in graph.input}
@@ -53,7 +62,13 @@ class _Parts:
         self._sparse = {tensor.values.name: tensor for tensor in graph.sparse_initializer}
         self._constants: dict[str, NodeProto] = {}
 
-    def infer(self, nodes: Sequence[NodeProto]) -> None:
+    def inferred(self) -> Iterator[GraphProto]:
+        """The parts, with the types of what their nodes compute."""
+        nodes = self._model.graph.node
+        for start in range(0, len(nodes), _NODES_PER_PART):
+            yield self._inferred(nodes[start : start + _NODES_PER_PART])
+
+    def _inferred(self, nodes: Sequence[NodeProto]) -> GraphProto:
         """Infer the types of what some consecutive nodes compute, from those before them."""
         part = ModelProto()
         copy_without(self._model, part, except_for=("graph", "training_info"))
@@ -68,11 +83,12 @@ class _Parts:
                 part.graph.output.append(self._outputs[name])
             elif name in self._declared:
                 part.graph.value_info.append(self._declared[name])
-        inferred = shape_inference.infer_shapes(part, check_type=True, strict_mode=True).graph
+        inferred = shape_inference.infer_shapes(part, check_type=self._is_strict, strict_mode=self._is_strict).graph
         self._types.update((info.name, info.type) for info in (*inferred.value_info, *inferred.output))
         for node in nodes:
             if node.op_type == "Constant":
                 self._constants.update(dict.fromkeys(node.output, node))
+        return inferred
 
     def _declare(self, name: str, graph: GraphProto) -> None:
         """Declare a value from before a part as the whole model has it: constants as such."""
