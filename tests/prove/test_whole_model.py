@@ -318,6 +318,14 @@ def test_sequences_of_other_lengths_are_tried() -> None:
     assert prove_models(plain, other).outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.parametrize("position", [5, -9, 40])
+def test_sequences_are_as_long_as_a_position_in_them_wants(position: int) -> None:
+    text = "g (seq(float[N]) s) => (float[N] y) { at = Constant <value_int = %d> () y = SequenceAt (s, at) }"
+    one, other = model(text % position, 18), model(text % (position - 1 if position > 0 else position + 1), 18)
+    assert prove_models(one, other).outcome is Outcome.DIFFERENT
+    assert prove_models(one, one).is_equal
+
+
 def test_an_optional_without_an_element_is_tried() -> None:
     text = "g (optional(float[N]) s) => (bool y) { y = %s }"
     one, other = model(text % "OptionalHasElement (s)", 18), model(text % "Constant <value = bool {1}> ()", 18)

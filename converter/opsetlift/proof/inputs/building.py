@@ -70,6 +70,8 @@ class CaseBuilder:
             if one.dtype is not None and one.type.HasField("tensor_type") and one.name not in self.controls
         }
         """The special values for each input that holds data."""
+        self.least_length = 0
+        """Sequences have so many elements at least."""
         examples = [EXAMPLE] if any(one.example is not None for one in inputs) else []
         self.control_strategies = (*examples, *CONTROLLING)
 
@@ -127,7 +129,8 @@ class CaseBuilder:
             case "sequence_type":
                 length = int(rng.integers(0, 4)) if data in BROAD else 2
                 inner = kind.sequence_type.elem_type
-                return [self._value_of_type(inner, shape, sizes, data, control) for _ in range(length)]
+                count = max(length, self.least_length)
+                return [self._value_of_type(inner, shape, sizes, data, control) for _ in range(count)]
             case "optional_type":
                 if data in ("zeros", "fractions"):
                     return None

@@ -55,7 +55,7 @@ from opsetlift.proof.inputs.filling import (
     own_numbers,
     stretches,
 )
-from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
+from opsetlift.proof.inputs.floor import LONGEST, DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.inputs.shape_controls import is_number, outputs_grow
 from opsetlift.proof.limits import integer_limits, is_floating
@@ -739,6 +739,17 @@ class InputGenerator:
             for layout in chain(self._layouts.guesses(self._guesses), self._layouts.guesses(FEW_GUESSES, derived=True)):
                 shapes = self._find_strategies(layout, attempt, 2)[1]
                 if shapes is not None:
+                    self._explore(layout, attempt, first=True)
+                    return
+        if not self._accepted.found and any(one.type.HasField("sequence_type") for one in self._inputs):
+            self._search_longer_sequences(attempt)
+
+    def _search_longer_sequences(self, attempt: Attempt) -> None:
+        """Sequences of one element more than a number of the site: it may be a position in them."""
+        for number in sorted(size for size in self._model_sizes if size <= LONGEST):
+            self._builder.least_length = number + 1
+            for layout in islice(self._layouts.bases(), FEW_GUESSES):
+                if self._find_strategies(layout, attempt, 2)[1] is not None:
                     self._explore(layout, attempt, first=True)
                     return
 
