@@ -309,6 +309,20 @@ def test_integers_next_to_one_another_are_tried_also_where_sizes_follow_them() -
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
 
 
+def test_each_key_of_a_list_is_tried_in_a_model_of_many_nodes() -> None:
+    keys = ", ".join(f'"k{number}"' for number in range(40))
+    chain = " ".join(f"v{step + 1} = Softplus (v{step})" for step in range(60))
+    text = (
+        '<ir_version: 8, opset_import: ["": 13, "ai.onnx.ml": 2]> g (string[N] x) => (float[N] y) { '
+        f"v0 = ai.onnx.ml.LabelEncoder <keys_strings = [{keys}], values_floats = %s> (x) {chain} y = Identity (v60) }}"
+    )
+    right = [float(number) for number in range(40)]
+    for place in (7, 20, 33):
+        wrong = [*right[:place], 77.0, *right[place + 1 :]]
+        one, other = map(onnx.parser.parse_model, (text % right, text % wrong))
+        assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
 def test_sequences_of_other_lengths_are_tried() -> None:
     text = """g (seq(float[N]) s) => (float[M] y) {
         joined = ConcatFromSequence <axis = 0> (s) length = SequenceLength (s)

@@ -48,7 +48,7 @@ RUNS_OVERRIDDEN = 12
 CHEAP_RUNS = 2000
 """A model of one node is run on so many inputs at least, one of two nodes on half of them, and so on."""
 
-MOST_COST_OF_LISTS = 32
+MOST_COST_OF_LISTS = 400
 """Lists of models that cost more are not tried as they stand there: it takes up to 64 runs for each input."""
 
 SHORT_LIST = 12
