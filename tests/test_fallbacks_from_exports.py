@@ -181,3 +181,175 @@ def test_texts_are_not_parted_by_patterns_in_onnxruntime_0_3() -> None:
     given = model(f"{imports} {text}")
     with pytest.raises(ConversionRefused, match=r"has no Tokenizer of com\.microsoft"):
         convert(given, target="onnxruntime==0.3")
+
+
+class TestConstantsThatRulesCompute:
+    """Where a runtime does not compute them."""
+
+    def test_of_doubles_are_folded_for_openvino_2021_4(self) -> None:
+        text = """
+            g (float[1,2,4,4] x) => (float[1,2,2,2] y, int64[1,2,2,2] i) {
+                y, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+            }
+        """
+        graph = converted(text, "openvino==2021.4").graph
+        doubles = {tensor.name for tensor in graph.initializer if tensor.data_type == onnx.TensorProto.DOUBLE}
+        assert doubles
+        assert not [node.op_type for node in graph.node if node.op_type == "Tile" and node.input[0] in doubles]
+
+    def test_are_initializers_of_their_own_names(self) -> None:
+        """OpenCV 5.0 ends where the bias of a quantized Gemm comes from an Identity."""
+        text = """
+            g (float[2,3] x) => (float[2,4] y) <
+                float s = {0.5}, int8 z = {0}, int8[4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                int32[4] b = {1, 2, 3, 4}, float t = {0.25}, int32 n = {0}
+            > {
+                q = QuantizeLinear (x, s, z)
+                a = DequantizeLinear (q, s, z)
+                c = DequantizeLinear (w, s, z)
+                d = DequantizeLinear (b, t, n)
+                g = Gemm <transB = 1> (a, c, d)
+                r = QuantizeLinear (g, s, z)
+                y = DequantizeLinear (r, s, z)
+            }
+        """
+        graph = converted(text, "opencv==5.0").graph
+        (gemm,) = (node for node in graph.node if node.op_type == "Gemm")
+        assert gemm.input[2] in {tensor.name for tensor in graph.initializer}
+
+
+class TestPoolsOfQuantizedValues:
+    """OpenCV 5.0 pools integers behind a quantization, and takes floats there for such."""
+
+    _HEAD = "<float s = {0.1}, uint8 z = {3}>"
+
+    def test_integers_stay_behind_a_quantization(self) -> None:
+        text = f"""
+            g (float[1,1,4,4] x) => (float[1,1,2,2] y) {self._HEAD} {{
+                q = QuantizeLinear (x, s, z)
+                p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (q)
+                y = DequantizeLinear (p, s, z)
+            }}
+        """
+        assert operators(converted(text, "opencv==5.0")) == ["QuantizeLinear", "MaxPool", "DequantizeLinear"]
+
+    def test_integers_of_no_quantization_are_pooled_as_floats(self) -> None:
+        text = (
+            "g (uint8[1,1,4,4] x) => (uint8[1,1,2,2] y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"
+        )
+        found = converted(text, "opencv==5.0", opset=12)
+        assert [node.op_type for node in found.graph.node] == ["Cast", "MaxPool", "Cast"]
+
+    _MAXIMA = "MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (e)"
+    _FLOATS = f"""
+        g (float[1,1,4,4] x) => (float[1,1,2,2] y) {_HEAD} {{
+            q = QuantizeLinear (x, s, z)
+            d = DequantizeLinear (q, s, z)
+            e = Exp (d)
+            y = {_MAXIMA}
+        }}
+    """
+
+    def test_floats_behind_one_are_quantized_by_arithmetic(self) -> None:
+        assert "QuantizeLinear" not in operators(converted(self._FLOATS, "opencv==5.0"))
+
+    def test_floats_whose_maxima_are_quantized_stay(self) -> None:
+        again = f"m = {self._MAXIMA} r = QuantizeLinear (m, s, z) y = DequantizeLinear (r, s, z)"
+        found = converted(self._FLOATS.replace(f"y = {self._MAXIMA}", again), "opencv==5.0")
+        assert operators(found).count("QuantizeLinear") == 2
+
+
+class TestOpenCV414:
+    """What few nodes showed of it."""
+
+    def test_updates_that_are_a_vector_are_scattered_as_a_row(self) -> None:
+        text = (
+            "g (float[4,4] x, float[2] u) => (float[4,4] y) <int64[2,2] i = {0, 1, 2, 2}> { y = ScatterND (x, i, u) }"
+        )
+        found = converted(text, "opencv==4.14", opset=12)
+        (node,) = (one for one in found.graph.node if one.op_type == "ScatterND")
+        values = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
+        result = Evaluator(found).run({"x": values, "u": numpy.array([50, 60], numpy.float32)})["y"]
+        assert [result[0, 1], result[2, 2]] == [50, 60]
+        assert node.input[2] != "u"
+
+    def test_constant_indices_are_for_one_gather_alone(self) -> None:
+        text = """
+            g (float[2,2] x, float[2,2] v) => (float[2,2] y, float[2,2] z) <int64[2,2] i = {0, 1, 1, 0}> {
+                y = GatherElements <axis = 1> (x, i)
+                z = GatherElements <axis = 1> (v, i)
+            }
+        """
+        first, second = (node.input[1] for node in converted(text, "opencv==4.14").graph.node)
+        assert first != second
+
+    @pytest.mark.parametrize("keepdims", [0, 1])
+    def test_all_axes_are_not_named(self, keepdims: int) -> None:
+        result = "float[1,1]" if keepdims else "float"
+        text = f"g (float[2,3] x) => ({result} y) {{ y = ReduceMax <axes = [0, 1], keepdims = {keepdims}> (x) }}"
+        nodes = converted(text, "opencv==4.14").graph.node
+        assert not [one.name for node in nodes if node.op_type == "ReduceMax" for one in node.attribute if one.ints]
+
+    @pytest.mark.parametrize("axes", ["1, 2, 3", "-3, -2, -1"])
+    def test_the_last_three_axes_are_not_reduced(self, axes: str) -> None:
+        text = f"g (float[2,3,4,5] x) => (float[2,1,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
+        refused(text, "opencv==4.14", because="reduces the last three axes wrongly")
+
+
+class TestDoublesInOpenVINO20214:
+    """It merges factors and terms that are constants with those before, which fails for doubles."""
+
+    def test_powers_of_two_divide(self) -> None:
+        text = "g (double[3] x) => (double[3] y) <double k = {3}, double two = {2}> { p = Mul (x, k) y = Mul (p, two) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Div"]
+
+    @pytest.mark.parametrize("first", ["Mul", "Add"])
+    def test_other_factors_meet_a_row(self, first: str) -> None:
+        text = f"g (double[3] x) => (double[3] y) <double k = {{3}}> {{ p = {first} (x, k) y = Mul (p, k) }}"
+        assert operators(converted(text, "openvino==2021.4")) == [first, "Reshape", "Mul", "Reshape"]
+
+    def test_other_factors_of_matrices_are_refused(self) -> None:
+        text = "g (double[2,3] x) => (double[2,3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, k) }"
+        refused(text, "openvino==2021.4", because="merges factors of doubles")
+
+    def test_computed_factors_stay(self) -> None:
+        text = "g (double[3] x, double[3] v) => (double[3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, v) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Mul"]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
+    """OpenCV ends now and then on such an Einsum."""
+    text = """g (float[3,3] x) => (float[3] y) { y = Einsum <equation = "ii->i"> (x) }"""
+    assert "Einsum" not in operators(converted(text, runtime))
+
+
+def test_openvino_2021_4_slices_negative_pads_off() -> None:
+    text = """
+        g (float[1,5,4] x) => (float[1,5,4] y) <int64[6] p = {0, 1, 0, 0, -1, 0}> {
+            r = Relu (x)
+            y = Pad (r, p)
+        }
+    """
+    found = converted(text, "openvino==2021.4")
+    pads = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in found.graph.initializer}
+    assert all((pads[node.input[1]] >= 0).all() for node in found.graph.node if node.op_type == "Pad")
+
+
+def test_opencv_5_0_reads_no_branches_of_unknown_rank() -> None:
+    text = """
+        g (float[4] x, bool c, int64[A] s) => (int64 z) {
+            y = If (c) <
+                then_branch = t () => (float[B] a) { a = Reshape (x, s) },
+                else_branch = e () => (float[D] b) { b = Expand (x, s) }
+            >
+            z = Size (y)
+        }
+    """
+    given = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+    for attribute in given.graph.node[0].attribute:
+        attribute.g.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(
+        ConversionRefused, match=r"reads no graph that gives a value of unknown rank|ends on most of Loop"
+    ):
+        convert(given, target="opencv==5.0")

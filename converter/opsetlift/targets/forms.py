@@ -104,6 +104,12 @@ class Form:
     """Whether a subgraph of it reads what is computed outside the graph that it is in."""
     not_after: frozenset[str] = frozenset()
     """Operators none of which computes its first input."""
+    behind: frozenset[str] = frozenset()
+    """Operators of which one computes its first input, or what that is computed from, up to a dozen nodes before."""
+    not_behind: frozenset[str] = frozenset()
+    """Operators of which none does."""
+    not_read_by: frozenset[str] = frozenset()
+    """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
     """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
     widened_inputs: frozenset[str] = frozenset()
@@ -149,6 +155,8 @@ class Form:
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
     """Whether an input is another value as it is: from Identity, Dropout, or a Cast to the dtype that it has."""
+    is_constant: bool = False
+    """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
     """Whether its inputs are constants, and a graph inside its own graph reads one of them that is from further out."""
     unranked_inputs: frozenset[str] = frozenset()
@@ -191,9 +199,13 @@ class Form:
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
+            (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
+            (self.behind, lambda node, _, scope: _is_behind(node, self.behind, scope)),
+            (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
             (self.ranks, self._has_the_ranks),
@@ -249,6 +261,7 @@ class Form:
         return max(
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
+            _MOST_STEPS_BEHIND if self.behind or self.not_behind else 0,
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
@@ -446,6 +459,21 @@ def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> 
     return producer is not None and producer.op_type in operators
 
 
+def _is_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    """Whether one of the operators is before the node, as far back as keys of equal nodes tell."""
+    pending = {name for name in node.input[:1] if name}
+    for _ in range(_MOST_STEPS_BEHIND):
+        producers = [producer for name in pending if (producer := scope.producer(name)) is not None]
+        if any(one.op_type in operators for one in producers):
+            return True
+        pending = {name for one in producers for name in one.input if name}
+    return False
+
+
+def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    return any(one.op_type in operators and node.output[0] in one.input for one in scope.container.node)
+
+
 def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
     found = _chain(node, operators, scope)
     return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
@@ -525,6 +553,9 @@ _GIVING_SIZES = frozenset(["Shape", "Size"])
 
 _MOST_STEPS_FROM_SIZES = 8
 """How many nodes may stand between sizes and what is computed from them."""
+
+_MOST_STEPS_BEHIND = 12
+"""How many nodes may stand between a node and one that it is behind."""
 
 _SQUARE = 2
 
