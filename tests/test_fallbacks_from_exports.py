@@ -66,6 +66,23 @@ class TestNumbersOfRunsThatBodiesGive:
         assert self._makers("onnxruntime==1.5") == ["input"]
 
 
+@pytest.mark.parametrize(("release", "has_condition"), [("0.3", True), ("1.10", True), ("1.11", False)])
+def test_loops_get_a_condition_at_old_opsets_too(release: str, has_condition: bool) -> None:
+    """onnxruntime ends on a Loop without one until 1.11."""
+    text = """
+        g (int64[2] x, int64 n) => (int64[2] y) {
+            y = Loop (n, , x) <body = b (int64 i, bool go, int64[2] s) => (bool on, int64[2] t) {
+                on = Identity (go)
+                t = Add (s, s)
+            }>
+        }
+    """
+    (loop,) = (
+        node for node in converted(text, f"onnxruntime=={release}", opset=9).graph.node if node.op_type == "Loop"
+    )
+    assert bool(loop.input[1]) is has_condition
+
+
 class TestConstantsInBodies:
     """onnxruntime 0.5 to 1.3 fold nodes of a body, and then graphs inside do not find the constants that these read."""
 
@@ -290,6 +307,12 @@ class TestOpenCV414:
         nodes = converted(text, "opencv==4.14").graph.node
         assert not [one.name for node in nodes if node.op_type == "ReduceMax" for one in node.attribute if one.ints]
 
+    @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+    def test_the_axis_of_an_index_is_removed_behind_it(self, operator: str) -> None:
+        text = f"g (float[3,3] x) => (int64[3] y) {{ y = {operator} <axis = 1, keepdims = 0> (x) }}"
+        assert operators(converted(text, "opencv==4.14")) == [operator, "Squeeze"]
+        assert operators(converted(text, "opencv==5.0")) == [operator]
+
     @pytest.mark.parametrize("axes", ["1, 2, 3", "-3, -2, -1"])
     def test_the_last_three_axes_are_not_reduced(self, axes: str) -> None:
         text = f"g (float[2,3,4,5] x) => (float[2,1,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
@@ -322,6 +345,19 @@ def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
     """OpenCV ends now and then on such an Einsum."""
     text = """g (float[3,3] x) => (float[3] y) { y = Einsum <equation = "ii->i"> (x) }"""
     assert "Einsum" not in operators(converted(text, runtime))
+
+
+@pytest.mark.parametrize("summed", ["d", "t"])
+def test_sums_of_dequantized_values_are_kept_apart_from_them_for_openvino_2022_3(summed: str) -> None:
+    text = f"""
+        g (float[2,2] x) => (float[2] y, float[2,2] t) <float s = {{0.5}}, int8 z = {{3}}, int64[1] k = {{1}}> {{
+            q = QuantizeLinear (x, s, z)
+            d = DequantizeLinear (q, s, z)
+            t = Transpose (d)
+            y = ReduceSum <keepdims = 0> ({summed}, k)
+        }}
+    """
+    assert "Max" in operators(converted(text, "openvino==2022.3"))
 
 
 def test_openvino_2021_4_slices_negative_pads_off() -> None:

@@ -22,6 +22,7 @@ from opsetlift_rules.helpers.reduction_axes import (
     move_axes_to_an_attribute,
     move_axes_to_an_input,
 )
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.signs import is_negative
 
 # What the reduction of no elements gives.
@@ -138,8 +139,9 @@ def sort_axes_or_negate_twice(site: Site) -> None:
 def sum_integers_in_parts(site: Site) -> None:
     """Sum in a type that the runtime supports; int64 in parts of so few bits that no sum exceeds double or int32.
 
-    The parts are put together in int64, which wraps around as the sum does.
+    The parts are put together in int64, which wraps around as the sum does. Floats are kept apart from what is before.
     """
+    put_maxima_before(site)
     dtype = next((one for one in ("double", "int32") if site.computes("ReduceSum", T=one)), None)
     if widen_to_kernel(site) or site.dtype(0) != "int64" or dtype is None:
         return
