@@ -389,3 +389,22 @@ def test_opencv_5_0_reads_no_branches_of_unknown_rank() -> None:
         ConversionRefused, match=r"reads no graph that gives a value of unknown rank|ends on most of Loop"
     ):
         convert(given, target="opencv==5.0")
+
+
+class TestFeaturesOfTraditionalModels:
+    """Runtimes without ai.onnx.ml get what onnx itself computes them by; scikit-learn's ensembles look labels up so."""
+
+    @pytest.mark.parametrize("runtime", ["openvino==2022.3", "opencv==5.0"])
+    @pytest.mark.parametrize(("shape", "result"), [("2,4", "2,3"), ("4", "1,3")])
+    def test_columns_are_gathered(self, runtime: str, shape: str, result: str) -> None:
+        text = f"""
+            g (float[{shape}] x) => (float[{result}] y) <int64[1,3] i = {{3, 0, 3}}> {{
+                y = ai.onnx.ml.ArrayFeatureExtractor (x, i)
+            }}
+        """
+        found = converted(text, runtime, ml_opset=1)
+        assert "ArrayFeatureExtractor" not in operators(found)
+
+    def test_features_above_a_threshold_are_ones(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
+        assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
