@@ -347,6 +347,18 @@ def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
     assert "Einsum" not in operators(converted(text, runtime))
 
 
+@pytest.mark.parametrize("release", ["2022.3", "2026.4"])
+def test_openvino_removes_one_of_three_axes_behind_the_reduction(release: str) -> None:
+    """It adds a constant vector that follows along the wrong axis."""
+    text = """
+        g (float[2,3,4] x) => (float[2,3] y) <float[3] k = {1, 2, 3}> {
+            m = ReduceMean <axes = [2], keepdims = 0> (x)
+            y = Add (m, k)
+        }
+    """
+    assert operators(converted(text, f"openvino=={release}")) == ["ReduceMean", "Squeeze", "Add"]
+
+
 @pytest.mark.parametrize("summed", ["d", "t"])
 def test_sums_of_dequantized_values_are_kept_apart_from_them_for_openvino_2022_3(summed: str) -> None:
     text = f"""
