@@ -7,13 +7,14 @@ Split   2: lengths by attribute only, +all dtypes · 11: axis may be negative ·
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
-from opsetlift.rulebook.site import Site, has_attribute, is_constant, pop_attribute, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, has_attribute, is_constant, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 
 
@@ -35,14 +36,63 @@ def make_axis_non_negative(site: Site) -> None:
 
 
 def concatenate_what_has_elements(site: Site) -> None:
-    """Leave out what has no elements along the axis, which some runtimes do not join; else, change the axis."""
+    """Leave out what has no elements along the axis, which some runtimes do not join; else, change the axis.
+
+    Where the run decides what has elements, a Loop joins it, or does not run.
+    """
     axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
     (place,) = counted_from_front(site, [axis], rank, name="axis")
     joined = [one for one in site.inputs if (site.shape(one) or [None] * rank)[place] != 0]
     if joined and len(joined) < len(site.inputs):
         site.replace(site.op.copy(*joined) if len(joined) > 1 else site.op.Identity(*joined))
+    elif axis >= 0 and not all(_has_elements(site, one, place) for one in joined):
+        site.replace(_joined_in_loops(site, place))
     else:
         concatenate_along_the_last_axis(site, axis, place, rank)
+
+
+def _has_elements(site: Site, value: str, axis: int) -> bool:
+    dims = site.shape(value)
+    return dims is not None and isinstance(dims[axis], int) and dims[axis] != 0
+
+
+def _joined_in_loops(site: Site, axis: int) -> str:
+    """The inputs, each joined with those before it; neighbours of known sizes at once."""
+    parts: list[tuple[str, bool]] = []
+    for has_elements, group in groupby(site.inputs, lambda value: _has_elements(site, value, axis)):
+        values = list(group)
+        if has_elements and len(values) > 1:
+            values = [site.op.copy(*values)]
+        parts += [(value, has_elements) for value in values]
+    (joined, is_known), *others = parts
+    for part, has_elements in others:
+        open_ones = [value for value, known in ((joined, is_known), (part, has_elements)) if not known]
+        joined, is_known = _join_two(site, site.op, (joined, part), open_ones, axis), is_known or has_elements
+    return joined
+
+
+def _join_two(site: Site, op: Operators, values: tuple[str, str], open_ones: list[str], axis: int) -> str:
+    """Join two values; where one of the open ones turns out to have no elements, the result is the other value.
+
+    The Loop runs once or not at all: its state may change its shape, unlike what branches of an If give below opset 11.
+    """
+    if not open_ones:
+        # By the copies a runtime's data tell that this runs only where both have elements.
+        return str(op.copy(*map(op.Identity, values), axis=axis))
+    one, *others = open_ones
+    other = values[1] if one == values[0] else values[0]
+    dtype, dims = site.dtype(0), list(site.shape(0) or [])
+    dims[axis] = None
+
+    def both(inner: Operators, number: str, going: str, state: str) -> list[str]:
+        return [going, _join_two(site, inner, values, others, axis)]
+
+    size = op.Gather(op.Shape(one), site.constant(axis, "int64", "axis"), axis=0)
+    runs = op.Cast(op.Cast(size, to="bool"), to="int64")
+    body = site.op.subgraph(both, takes=[("int64", ()), ("bool", ()), (dtype, dims)])
+    joined = str(op.Loop(runs, endless(site), other, body=body))
+    site.op.declare(joined, dtype, dims)
+    return joined
 
 
 def concatenate_along_the_last_axis(site: Site, axis: int, place: int, rank: int) -> None:

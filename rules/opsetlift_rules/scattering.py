@@ -249,6 +249,16 @@ def leave_out_reduction(site: Site) -> None:
         _combine_one_by_one(site, _COMBINE[reduction])
 
 
+def leave_out_reduction_or_scatter_rows(site: Site) -> None:
+    """Leave out reduction="none" of ScatterND; without it, write updates that are a vector as a row of a matrix."""
+    if has_attribute(site, "reduction"):
+        leave_out_reduction(site)
+    elif len(site.shape(2) or []) == 1:
+        op, axes = site.op_at(opsets.AXES_AS_INPUTS), site.constant([0], "int64", "axes")
+        site.set_input(1, op.Unsqueeze(site.input(1), axes))
+        site.set_input(2, op.Unsqueeze(site.input(2), axes))
+
+
 def leave_out_reduction_or_scatter_into_more(site: Site) -> None:
     """Leave out a reduction; else lengthen the data to more elements along the axis than there are indices.
 
@@ -298,5 +308,5 @@ INTRODUCTIONS = [
 FALLBACKS = [
     Fallback("Scatter", leave_out_reduction_or_scatter_into_more),
     Fallback("ScatterElements", leave_out_reduction_or_scatter_into_more),
-    Fallback("ScatterND", leave_out_reduction),
+    Fallback("ScatterND", leave_out_reduction_or_scatter_rows),
 ]

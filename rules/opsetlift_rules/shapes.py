@@ -159,7 +159,7 @@ def _reshaped_and_repeated(site: Site, op: Operators, has_elements: str) -> str:
     one = site.constant([1], "int64", "one")
     is_empty = op.Sub(one, op.Cast(has_elements, to="int64"))
     row = op.Reshape(data, site.constant([-1], "int64", "row"))
-    filler = op.Tile(op.Reshape(zero(site, site.dtype(0)), one), is_empty)
+    filler = op.Tile(site.folded(lambda: str(op.Reshape(zero(site, site.dtype(0)), one)), hint="zero"), is_empty)
     shape = op.Add(wanted, op.Mul(is_empty, op.Sub(one, wanted)))
     repeats = op.Add(one, op.Mul(is_empty, op.Sub(wanted, one)))
     return str(op.Tile(op.Reshape(op.Concat(row, filler, axis=0), shape), repeats))

@@ -36,7 +36,8 @@ def declare_shapes(before: ModelFacts, facts: ModelFacts, trace: ConversionTrace
         trace: Takes the names of what is declared, for the proof.
     """
     graph, names = facts.model.graph, _fresh_names(facts.model)
-    declared = {info.name for info in (*graph.value_info, *graph.output)}
+    without_shape = {info.name: info for info in graph.value_info if shape_of_type(info.type) is None}
+    declared = {info.name for info in (*graph.value_info, *graph.output)} - without_shape.keys()
     own = {name for node in before.model.graph.node for name in node.output}
     opsets = imported_opsets(facts.model.opset_import)
     inferred = [one for one in graph.node if infers_types(one.domain, one.op_type, opsets.get(one.domain, 1))]
@@ -44,7 +45,7 @@ def declare_shapes(before: ModelFacts, facts: ModelFacts, trace: ConversionTrace
         kind = (before if name in own else facts).graph.type_of(name)
         if kind is None or not kind.HasField("tensor_type") or shape_of_type(kind) is None:
             continue
-        info = graph.value_info.add(name=name)
+        info = without_shape.get(name) or graph.value_info.add(name=name)
         info.type.CopyFrom(kind)
         for dim in _dimensions(info.type):
             if not dim.HasField("dim_value"):

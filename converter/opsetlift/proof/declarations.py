@@ -114,7 +114,7 @@ def _differences(pair: ScopePair, facts: Facts) -> Iterator[str]:
         if name in in_sites or not pair.result_index.defines(name):
             continue
         known = of_initializers.get(name) or (facts.type_of(pair.path, name) if pair.index.defines(name) else None)
-        if not follows_from(info.type, known):
+        if not follows_from(info.type, known) and not follows_from(info.type, facts.type_told(pair.path, name)):
             yield f"{pair.path}: value_info declares a type of {name!r} that does not follow from the original"
 
 

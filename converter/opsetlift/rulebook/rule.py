@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from opsetlift.model.arrays import tensor_of
 from opsetlift.rulebook.rounding import RoundingBound
 from opsetlift.rulebook.site import Site, widen, widen_if_lost, widen_to_kernel
 from opsetlift.specification.dtypes import DIGITS
@@ -79,6 +80,9 @@ unchanged = Rule("unchanged", None)
 
 def _becomes_its_values(site: Site) -> None:
     values = [site.constant_value(name) if name else None for name in site.node.output]
+    # An initializer of the output's name, where it can be: few runtimes see a constant behind an Identity.
+    if len(values) == 1 and values[0] is not None and site.become_initializer(tensor_of(values[0])):
+        return
     site.replace(*(None if value is None else site.constant(value) for value in values))
 
 

@@ -104,12 +104,20 @@ class Form:
     """Whether a subgraph of it reads what is computed outside the graph that it is in."""
     not_after: frozenset[str] = frozenset()
     """Operators none of which computes its first input."""
+    behind: frozenset[str] = frozenset()
+    """Operators of which one computes its first input, or what that is computed from, up to a dozen nodes before."""
+    not_behind: frozenset[str] = frozenset()
+    """Operators of which none does."""
+    not_read_by: frozenset[str] = frozenset()
+    """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
     """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
     widened_inputs: frozenset[str] = frozenset()
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
     joins_channels: bool = False
     """Whether two computed inputs of three axes or more, neither by Identity, may differ in their second size."""
+    may_join_nothing: bool = False
+    """Whether an input that is no copy by Identity may have no elements along the attribute axis."""
     reads_graph_inputs: bool = False
     """Whether one of its inputs is an input of the graph."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
@@ -143,6 +151,16 @@ class Form:
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
+    gives_its_run_number: bool = False
+    """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
+    reads_copies: bool = False
+    """Whether an input is another value as it is: from Identity, Dropout, or a Cast to the dtype that it has."""
+    is_constant: bool = False
+    """Whether all of its inputs are constants, and none is absent."""
+    folds_what_graphs_inside_read: bool = False
+    """Whether its inputs are constants, and a graph inside its own graph reads one of them that is from further out."""
+    unranked_inputs: frozenset[str] = frozenset()
+    """Inputs whose rank is not known."""
     passes_inputs_on: bool = False
     """Whether an output of its body is one of the body's inputs."""
     is_read_beside: bool = False
@@ -179,8 +197,15 @@ class Form:
             (self.reads_beyond, lambda node, _, scope: _reads_beyond(node, scope)),
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
+            (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
+            (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
+            (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
+            (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
+            (self.behind, lambda node, _, scope: _is_behind(node, self.behind, scope)),
+            (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
             (self.ranks, self._has_the_ranks),
@@ -194,6 +219,7 @@ class Form:
             (self.widened_inputs, self._widens_its_inputs),
             (self.lengths, self._has_the_lengths),
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
+            (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.numbers, self._has_the_numbers),
@@ -235,7 +261,12 @@ class Form:
         return max(
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
-            _MOST_MOVES + 1 if self.has_other_numbers else 2 if self.undoes_cast or self.has_other_powers else 1,
+            _MOST_STEPS_BEHIND if self.behind or self.not_behind else 0,
+            _MOST_MOVES + 1
+            if self.has_other_numbers
+            else 2
+            if self.undoes_cast or self.has_other_powers or self.reads_copies
+            else 1,
         )
 
     @cached_property
@@ -250,6 +281,7 @@ class Form:
             or self.after
             or self.zeros
             or self.ranked_inputs
+            or self.unranked_inputs
             or self.batched_inputs
             or self.open_first_sizes
             or self.sizes_as_inputs
@@ -279,6 +311,7 @@ class Form:
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= is_open
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
+            and all(shapes.get(formal, ()) is None for formal in self.unranked_inputs)
             and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
             and self.empty_inputs <= empty
             and all(
@@ -426,6 +459,21 @@ def _is_after(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> 
     return producer is not None and producer.op_type in operators
 
 
+def _is_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    """Whether one of the operators is before the node, as far back as keys of equal nodes tell."""
+    pending = {name for name in node.input[:1] if name}
+    for _ in range(_MOST_STEPS_BEHIND):
+        producers = [producer for name in pending if (producer := scope.producer(name)) is not None]
+        if any(one.op_type in operators for one in producers):
+            return True
+        pending = {name for one in producers for name in one.input if name}
+    return False
+
+
+def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    return any(one.op_type in operators and node.output[0] in one.input for one in scope.container.node)
+
+
 def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
     found = _chain(node, operators, scope)
     return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
@@ -466,6 +514,30 @@ def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
 
 
+def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    axis = _attribute(node, definition, "axis")
+    assert isinstance(axis, int)
+    shapes = [scope.shape(name) for name in node.input if not _is_copy(name, scope)]
+    sizes = [None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis] for shape in shapes]
+    return any(not isinstance(size, int) or size == 0 for size in sizes)
+
+
+def _folds_what_graphs_inside_read(node: NodeProto, scope: ScopeFacts) -> bool:
+    own = scope.index
+    outer = {one for one in node.input if scope.producer(one) is None and one not in (*own.inputs, *own.initializers)}
+    if scope.parent is None or not outer or not all(one and scope.is_constant(one) for one in node.input):
+        return False
+    inside = (graph for one in scope.container.node for _, graph in subgraphs(one))
+    return any(not outer.isdisjoint(referenced_names(graph)) for graph in inside)
+
+
+def _copies(name: str, scope: ScopeFacts) -> bool:
+    producer = scope.producer(name)
+    if producer is None or producer.op_type not in ("Identity", "Dropout", "Cast"):
+        return False
+    return producer.op_type != "Cast" or scope.type_string(producer.input[0]) == scope.type_string(name)
+
+
 def _is_copy(name: str, scope: ScopeFacts) -> bool:
     producer = scope.producer(name)
     return producer is not None and producer.op_type == "Identity"
@@ -481,6 +553,9 @@ _GIVING_SIZES = frozenset(["Shape", "Size"])
 
 _MOST_STEPS_FROM_SIZES = 8
 """How many nodes may stand between sizes and what is computed from them."""
+
+_MOST_STEPS_BEHIND = 12
+"""How many nodes may stand between a node and one that it is behind."""
 
 _SQUARE = 2
 
@@ -581,6 +656,15 @@ def _counts_its_runs(node: NodeProto) -> bool:
 
 def _passes_inputs_on(node: NodeProto) -> bool:
     return any({one.name for one in graph.input} & {one.name for one in graph.output} for _, graph in subgraphs(node))
+
+
+def _gives_its_run_number(node: NodeProto) -> bool:
+    return any(
+        one.op_type == "Identity" and one.input[0] == graph.input[0].name and one.output[0] in given
+        for _, graph in subgraphs(node)
+        if graph.input and (given := {info.name for info in graph.output})
+        for one in graph.node
+    )
 
 
 def _reads(graph: GraphProto, name: str) -> bool:

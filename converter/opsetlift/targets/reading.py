@@ -48,48 +48,53 @@
     source = "docs"
 
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py), and the
-versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`.
-`form` is a way to write nodes of an `operator`, or of each of `operators`, that it does not take, or takes for
-something else: beside `attributes` it may state `domain`, `opsets` (min and max), `given` and `absent` (attributes),
-`other_than` (attributes that are set to none of these values, as { activations = [["Tanh"]] }), `negative` (attributes
-or constant inputs with a number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape"
-}), `ranks` (of inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and
-`most_outputs` (at least, or at most, so many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have
-windows that start in the end pads), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its
-body is an input of that), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in),
-`gives_unranked` (the rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first
-input, but for Reshape), `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a number that is not
-0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants or not),
-`open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` (whose rank is
-known), `batched_inputs` (whose first size is not 1), `open_first_sizes` (whose first size is not known),
-`sizes_as_inputs` (computed from sizes alone, of a tensor whose first one is not known), `zeros` (constants with a 0 in
-them), `input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `chain` (operators,
-the first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which broadcasting
+versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`. `form` is
+a way to write nodes of an `operator`, or of each of `operators`, that it does not take, or takes for something else:
+beside `attributes` it may state `domain`, `opsets` (min and max), `given` and `absent` (attributes), `other_than`
+(attributes that are set to none of these values, as { activations = [["Tanh"]] }), `negative` (attributes or constant
+inputs with a number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of
+inputs, as { X = [3] }), `dtypes` (of type variables, as { T = ["int64"] }), `outputs` and `most_outputs` (at least, or
+at most, so many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode may have windows that start in the end
+pads), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its body is an input of that),
+`gives_its_run_number` (an output of its body is a copy by Identity of the first input), `is_constant` (all of its
+inputs are constants), `folds_what_graphs_inside_read` (its inputs are constants, and a graph inside its own graph reads
+one of them that is from further out), `reads_copies` (an input comes from Identity, Dropout or a Cast to the dtype that
+it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in), `gives_unranked` (the
+rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
+`uneven` (lists of numbers whose halves differ), `nonzero` (lists with a number that is not 0), `has_inputs` and
+`lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that
+are not known), `empty_inputs` (with a size of 0), `ranked_inputs` and `unranked_inputs` (whose rank is known, or not),
+`batched_inputs` (whose first size is not 1), `open_first_sizes` (whose first size is not known), `sizes_as_inputs`
+(computed from sizes alone, of a tensor whose first one is not known), `zeros` (constants with a 0 in them),
+`input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `behind` and `not_behind`
+(the same up to a dozen nodes before), `not_read_by` (operators that read the first output), `chain` (operators, the
+first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which broadcasting
 repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }:
-at least so many numbers), `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity,
-have other second sizes, or sizes that are not known), `single_axes` (inputs that have one element along an axis, as {
-X = 2 }), `matches` (attributes, each with a regular expression that is found in it), `within` (operators, one of which
-holds the subgraph that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes`
-(what starts the chain reads no constants), `longer_inputs` (inputs, each with one that it may be longer than along the
-attribute axis, as { indices = "data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes`
-(of constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all
-of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else
-reads a result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one
-alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last
-axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of
-truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast
-before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
-`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
-inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
-which mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
-`initializers_as_outputs` whether outputs of the model may be what no node computes; `default_inputs` whether inputs of
-the model that are initializers, too, are constants.
+at least so many numbers), `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have
+other second sizes, or sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no
+elements along the attribute axis), `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches`
+(attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the subgraph
+that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the
+chain reads no constants), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis,
+as { indices = "data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of constant
+inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs),
+`has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result
+along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
+`misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
+which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
+values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before
+it); the node is written so where all hold. `text` ends a sentence that begins with the runtime. `input_dtypes_refused`
+and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
+constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as
+none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and `initializers_as_outputs`
+whether outputs of the model may be what no node computes; `default_inputs` whether inputs of the model that are
+initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
-from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and
-so it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may
-share constants. Copies are written where they are needed.
+from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and so
+it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share
+constants. Copies are written where they are needed.
 
 `misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
 these operators are written without such a name.
@@ -167,6 +172,10 @@ _FORM_KEYS = {
         "reads_beyond",
         "counts_its_runs",
         "passes_inputs_on",
+        "gives_its_run_number",
+        "is_constant",
+        "folds_what_graphs_inside_read",
+        "reads_copies",
         "is_dilated",
     ),
     *(
@@ -181,6 +190,7 @@ _FORM_KEYS = {
         "after",
         "zeros",
         "ranked_inputs",
+        "unranked_inputs",
         "undoes_cast",
     ),
     *(
@@ -189,6 +199,7 @@ _FORM_KEYS = {
         "open_first_sizes",
         "sizes_as_inputs",
         "joins_channels",
+        "may_join_nothing",
         "single_axes",
         "longer_inputs",
         "matches",
@@ -196,6 +207,9 @@ _FORM_KEYS = {
         "single_letters",
         "chain_computes",
         "not_after",
+        "behind",
+        "not_behind",
+        "not_read_by",
         "chain",
         "widened_inputs",
         "lengths",
@@ -221,6 +235,7 @@ _SETS_OF_NAMES = (
         "single_letters",
         "zeros",
         "ranked_inputs",
+        "unranked_inputs",
         "other_axes",
         "widened_inputs",
         "batched_inputs",
@@ -228,10 +243,13 @@ _SETS_OF_NAMES = (
         "sizes_as_inputs",
         "nonzero",
         "not_after",
+        "behind",
+        "not_behind",
+        "not_read_by",
         "stored_dtypes",
     ),
 )
-"""The keys of a form that list names: all must be so, of `after` and `within` one, of `not_after` none."""
+"""The keys of a form that list names: all must be so, of `after`, `behind` and `within` one, of `not_...` none."""
 
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
@@ -481,6 +499,7 @@ class _Reader:
             chain_computes=entry.get("chain_computes", False),
             most_outputs=entry.get("most_outputs", 0),
             lengths=entry.get("lengths", {}),
+            may_join_nothing=entry.get("may_join_nothing", False),
             joins_channels=entry.get("joins_channels", False),
             single_axes=entry.get("single_axes", {}),
             matches=entry.get("matches", {}),
@@ -497,6 +516,10 @@ class _Reader:
             reads_beyond=entry.get("reads_beyond", False),
             gives_unranked=entry.get("gives_unranked", False),
             counts_its_runs=entry.get("counts_its_runs", False),
+            gives_its_run_number=entry.get("gives_its_run_number", False),
+            is_constant=entry.get("is_constant", False),
+            folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
+            reads_copies=entry.get("reads_copies", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy
 
@@ -58,7 +59,9 @@ def _first_maximum(
     best = best_position = ""
     for tap in range(taps):
         first = tap * windows.dilations[axis]
-        candidate, own = (slice_of_tap(site, op, name, axis, first, span, stride) for name in (value, position))
+        tap_of = partial(slice_of_tap, site, op, axis=axis, first=first, span=span, stride=stride)
+        candidate = tap_of(value)
+        own = site.folded(partial(tap_of, position), "positions")
         if not best:
             best, best_position = candidate, own
             continue

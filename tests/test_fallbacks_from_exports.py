@@ -1,0 +1,422 @@
+"""Fallbacks and refusals for what exported models showed of old runtimes: each was narrowed down to a few nodes."""
+
+from __future__ import annotations
+
+import numpy
+import onnx
+import pytest
+
+from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
+from testing.conversion import model
+from tests.test_fallbacks import converted, operators
+from tests.test_fallbacks_for_other_runtimes import refused
+
+
+class TestPartsThatMayHaveNoElements:
+    """onnxruntime 0.2 and 0.3 end on a Concat of which one part has no elements."""
+
+    _TEXT = "g (float[2,A] x, float[2,B] w) => (float[2,C] y) { y = Concat <axis = 1> (x, w) }"
+
+    @pytest.mark.parametrize("sizes", [(2, 3), (2, 0), (0, 3), (0, 0)])
+    def test_are_joined_where_both_have_some(self, sizes: tuple[int, int]) -> None:
+        found = converted(self._TEXT, "onnxruntime==0.3", opset=9)
+        parts = [numpy.full((2, size), value, numpy.float32) for value, size in enumerate(sizes)]
+        result = Evaluator(found).run({"x": parts[0], "w": parts[1]})["y"]
+        numpy.testing.assert_array_equal(result, numpy.concatenate(parts, axis=1))
+        assert [node.op_type for node in found.graph.node if node.op_type in ("Loop", "Concat")] == ["Loop"]
+
+    def test_share_one_branch_with_neighbours_of_known_sizes(self) -> None:
+        text = "g (float[2,3] x, float[2,4] v, float[2,A] w) => (float[2,C] y) { y = Concat <axis = 1> (x, v, w) }"
+        found = converted(text, "onnxruntime==0.3", opset=9)
+        assert sorted(one for one in operators(found) if one in ("Loop", "Concat")) == ["Concat", "Loop"]
+
+    def test_stay_where_sizes_along_the_axis_are_known_or_the_release_joins_them(self) -> None:
+        known = "g (float[A,2] x, float[A,3] w) => (float[A,5] y) { y = Concat <axis = 1> (x, w) }"
+        assert operators(converted(known, "onnxruntime==0.3", opset=9)) == ["Concat"]
+        assert operators(converted(self._TEXT, "onnxruntime==0.4", opset=9)) == ["Concat"]
+
+
+class TestNumbersOfRunsThatBodiesGive:
+    """onnxruntime 0.4 to 1.4 give the last number for all runs where a body copies it by Identity alone."""
+
+    _TEXT = """
+        g (int64 x, int64 n, bool c) => (int64 y, int64[A] z) {
+            y, z = Loop (n, c, x) <body = b (int64 i, bool go, int64 s) => (bool on, int64 t, int64 number) {
+                on = Identity (go)
+                t = Add (s, i)
+                number = Identity (i)
+            }>
+        }
+    """
+
+    def _makers(self, runtime: str) -> list[str]:
+        """What computes the input of the node that gives the number."""
+        (loop,) = (node for node in converted(self._TEXT, runtime, opset=10).graph.node if node.op_type == "Loop")
+        body = next(one.g for one in loop.attribute if one.name == "body")
+        makers = {name: node for node in body.node for name in node.output}
+        last = makers[body.output[2].name]
+        return [makers[name].op_type if name in makers else "input" for name in last.input]
+
+    @pytest.mark.parametrize("release", ["0.5", "1.4"])
+    def test_are_reshaped_before(self, release: str) -> None:
+        assert self._makers(f"onnxruntime=={release}") == ["Reshape"]
+
+    def test_stay_in_later_releases(self) -> None:
+        assert self._makers("onnxruntime==1.5") == ["input"]
+
+
+@pytest.mark.parametrize(("release", "has_condition"), [("0.3", True), ("1.10", True), ("1.11", False)])
+def test_loops_get_a_condition_at_old_opsets_too(release: str, has_condition: bool) -> None:
+    """onnxruntime ends on a Loop without one until 1.11."""
+    text = """
+        g (int64[2] x, int64 n) => (int64[2] y) {
+            y = Loop (n, , x) <body = b (int64 i, bool go, int64[2] s) => (bool on, int64[2] t) {
+                on = Identity (go)
+                t = Add (s, s)
+            }>
+        }
+    """
+    (loop,) = (
+        node for node in converted(text, f"onnxruntime=={release}", opset=9).graph.node if node.op_type == "Loop"
+    )
+    assert bool(loop.input[1]) is has_condition
+
+
+class TestConstantsInBodies:
+    """onnxruntime 0.5 to 1.3 fold nodes of a body, and then graphs inside do not find the constants that these read."""
+
+    _TEXT = """
+        g (float[3] x, int64 n, bool c) => (float[3] y) <float k = {2.0}, int64[1] row = {-1}> {
+            y = Loop (n, c, x) <body = b (int64 i, bool go, float[3] s) => (bool on, float[3] t) {
+                on = Identity (go)
+                m = Reshape (k, row)
+                u = Loop (n, c, s) <body = inner (int64 j, bool more, float[3] v) => (bool again, float[3] w) {
+                    again = Identity (more)
+                    w = Mul (v, k)
+                }>
+                t = Add (u, m)
+            }>
+        }
+    """
+
+    @pytest.mark.parametrize(("release", "remain"), [("0.5", 0), ("1.3", 0), ("1.4", 1)])
+    def test_are_folded_before(self, release: str, remain: int) -> None:
+        (loop,) = converted(self._TEXT, f"onnxruntime=={release}", opset=10).graph.node
+        body = next(one.g for one in loop.attribute if one.name == "body")
+        assert [node.op_type for node in body.node].count("Reshape") == remain
+
+
+class TestQuotientsThatCopiesAreMultipliedWith:
+    """onnxruntime since 1.8 merges x * (1 / y) into x / y, but finds no x that is copied after the quotient."""
+
+    _TEXT = """
+        g (float[2,3] x, float[2,1] v) => (float[2,3] y) <float one = {{1.0}}> {{
+            d = Div (one, v)
+            c = {copy} (x)
+            y = Mul ({factors})
+        }}
+    """
+
+    @pytest.mark.parametrize("copy", ["Identity", "Cast <to = 1>"])
+    @pytest.mark.parametrize("factors", ["c, d", "d, c"])
+    @pytest.mark.parametrize("release", ["1.8", "1.32"])
+    def test_negate_both_factors(self, copy: str, factors: str, release: str) -> None:
+        found = converted(self._TEXT.format(copy=copy, factors=factors), f"onnxruntime=={release}")
+        assert operators(found).count("Neg") == 2
+
+    def test_stay_before_that_and_where_the_factor_is_computed(self) -> None:
+        text = self._TEXT.format(copy="Identity", factors="c, d")
+        assert "Neg" not in operators(converted(text, "onnxruntime==1.7", opset=12))
+        assert "Neg" not in operators(converted(text.replace("Identity", "Abs"), "onnxruntime==1.8"))
+
+
+class TestWhatScatterNDGives:
+    """onnxruntime 1.0 to 1.2 take it for a scalar where they do not know the rank of the data."""
+
+    def test_gets_a_shape_where_the_model_declares_none(self) -> None:
+        text = """
+            g (float[A,B,C] x, int64[D,3] i, float[D] u) => (float[E,F,G] y) <float[Y,Z,W] d> {
+                d = Sigmoid (x)
+                y = ScatterND (d, i, u)
+            }
+        """
+        given = model(f'<ir_version: 6, opset_import: ["": 11]> {text}')
+        del given.graph.value_info[:]
+        given.graph.value_info.append(onnx.helper.make_tensor_value_info("d", onnx.TensorProto.FLOAT, None))
+        found = convert(given, target="onnxruntime==1.2")
+        (declared,) = (info for info in found.model.graph.value_info if info.name == "d")
+        assert len(declared.type.tensor_type.shape.dim) == 3
+        assert found.certificate is not None
+        assert found.certificate.is_proven
+
+    def test_is_refused_where_the_rank_is_not_known(self) -> None:
+        text = """
+            g (float[A] x, int64[R] s, int64[D,3] i, float[D] u) => (int64 y) {
+                d = Reshape (x, s)
+                t = ScatterND (d, i, u)
+                y = Size (t)
+            }
+        """
+        refused(text, "onnxruntime==1.2", because="takes what a ScatterND gives for a scalar", opset=11)
+
+    def test_tells_the_rank_of_the_data_by_an_output(self) -> None:
+        text = """
+            g (float[A] x, int64[R] s, int64[D,3] i, float[D] u) => (float[E,F,G] y) {
+                d = Reshape (x, s)
+                y = ScatterND (d, i, u)
+            }
+        """
+        found = converted(text, "onnxruntime==1.2", opset=11)
+        (declared,) = (info for info in found.graph.value_info if info.name == "d")
+        assert len(declared.type.tensor_type.shape.dim) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "int32"])
+def test_onnxruntime_1_1_resizes_floats_alone_at_opset_11(dtype: str) -> None:
+    text = f"""
+        g ({dtype}[1,2,3,3] x) => ({dtype}[1,2,6,6] y) <float[0] roi = {{}}, float[4] scales = {{1.0, 1.0, 2.0, 2.0}}>
+        {{
+            y = Resize <mode = "nearest", coordinate_transformation_mode = "half_pixel"> (x, roi, scales)
+        }}
+    """
+    found = converted(text, "onnxruntime==1.1", opset=11)
+    types = {
+        info.name: info.type.tensor_type.elem_type for info in onnx.shape_inference.infer_shapes(found).graph.value_info
+    }
+    assert all(types[node.input[0]] == onnx.TensorProto.FLOAT for node in found.graph.node if node.op_type == "Resize")
+
+
+def test_texts_are_not_parted_by_patterns_in_onnxruntime_0_3() -> None:
+    """It knows the attribute, and finds no tokens."""
+    text = """
+        g (string[A] x) => (string[A,B] y) {
+            y = com.microsoft.Tokenizer <mark = 0, mincharnum = 1, pad_value = "#", tokenexp = "[a-z]+"> (x)
+        }
+    """
+    imports = '<ir_version: 4, opset_import: ["": 9, "com.microsoft": 1]>'
+    given = model(f"{imports} {text}")
+    with pytest.raises(ConversionRefused, match=r"has no Tokenizer of com\.microsoft"):
+        convert(given, target="onnxruntime==0.3")
+
+
+class TestConstantsThatRulesCompute:
+    """Where a runtime does not compute them."""
+
+    def test_of_doubles_are_folded_for_openvino_2021_4(self) -> None:
+        text = """
+            g (float[1,2,4,4] x) => (float[1,2,2,2] y, int64[1,2,2,2] i) {
+                y, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+            }
+        """
+        graph = converted(text, "openvino==2021.4").graph
+        doubles = {tensor.name for tensor in graph.initializer if tensor.data_type == onnx.TensorProto.DOUBLE}
+        assert doubles
+        assert not [node.op_type for node in graph.node if node.op_type == "Tile" and node.input[0] in doubles]
+
+    def test_are_initializers_of_their_own_names(self) -> None:
+        """OpenCV 5.0 ends where the bias of a quantized Gemm comes from an Identity."""
+        text = """
+            g (float[2,3] x) => (float[2,4] y) <
+                float s = {0.5}, int8 z = {0}, int8[4,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                int32[4] b = {1, 2, 3, 4}, float t = {0.25}, int32 n = {0}
+            > {
+                q = QuantizeLinear (x, s, z)
+                a = DequantizeLinear (q, s, z)
+                c = DequantizeLinear (w, s, z)
+                d = DequantizeLinear (b, t, n)
+                g = Gemm <transB = 1> (a, c, d)
+                r = QuantizeLinear (g, s, z)
+                y = DequantizeLinear (r, s, z)
+            }
+        """
+        graph = converted(text, "opencv==5.0").graph
+        (gemm,) = (node for node in graph.node if node.op_type == "Gemm")
+        assert gemm.input[2] in {tensor.name for tensor in graph.initializer}
+
+
+class TestPoolsOfQuantizedValues:
+    """OpenCV 5.0 pools integers behind a quantization, and takes floats there for such."""
+
+    _HEAD = "<float s = {0.1}, uint8 z = {3}>"
+
+    def test_integers_stay_behind_a_quantization(self) -> None:
+        text = f"""
+            g (float[1,1,4,4] x) => (float[1,1,2,2] y) {self._HEAD} {{
+                q = QuantizeLinear (x, s, z)
+                p = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (q)
+                y = DequantizeLinear (p, s, z)
+            }}
+        """
+        assert operators(converted(text, "opencv==5.0")) == ["QuantizeLinear", "MaxPool", "DequantizeLinear"]
+
+    def test_integers_of_no_quantization_are_pooled_as_floats(self) -> None:
+        text = (
+            "g (uint8[1,1,4,4] x) => (uint8[1,1,2,2] y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"
+        )
+        found = converted(text, "opencv==5.0", opset=12)
+        assert [node.op_type for node in found.graph.node] == ["Cast", "MaxPool", "Cast"]
+
+    _MAXIMA = "MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (e)"
+    _FLOATS = f"""
+        g (float[1,1,4,4] x) => (float[1,1,2,2] y) {_HEAD} {{
+            q = QuantizeLinear (x, s, z)
+            d = DequantizeLinear (q, s, z)
+            e = Exp (d)
+            y = {_MAXIMA}
+        }}
+    """
+
+    def test_floats_behind_one_are_quantized_by_arithmetic(self) -> None:
+        assert "QuantizeLinear" not in operators(converted(self._FLOATS, "opencv==5.0"))
+
+    def test_floats_whose_maxima_are_quantized_stay(self) -> None:
+        again = f"m = {self._MAXIMA} r = QuantizeLinear (m, s, z) y = DequantizeLinear (r, s, z)"
+        found = converted(self._FLOATS.replace(f"y = {self._MAXIMA}", again), "opencv==5.0")
+        assert operators(found).count("QuantizeLinear") == 2
+
+
+class TestOpenCV414:
+    """What few nodes showed of it."""
+
+    def test_updates_that_are_a_vector_are_scattered_as_a_row(self) -> None:
+        text = (
+            "g (float[4,4] x, float[2] u) => (float[4,4] y) <int64[2,2] i = {0, 1, 2, 2}> { y = ScatterND (x, i, u) }"
+        )
+        found = converted(text, "opencv==4.14", opset=12)
+        (node,) = (one for one in found.graph.node if one.op_type == "ScatterND")
+        values = numpy.arange(16, dtype=numpy.float32).reshape(4, 4)
+        result = Evaluator(found).run({"x": values, "u": numpy.array([50, 60], numpy.float32)})["y"]
+        assert [result[0, 1], result[2, 2]] == [50, 60]
+        assert node.input[2] != "u"
+
+    def test_constant_indices_are_for_one_gather_alone(self) -> None:
+        text = """
+            g (float[2,2] x, float[2,2] v) => (float[2,2] y, float[2,2] z) <int64[2,2] i = {0, 1, 1, 0}> {
+                y = GatherElements <axis = 1> (x, i)
+                z = GatherElements <axis = 1> (v, i)
+            }
+        """
+        first, second = (node.input[1] for node in converted(text, "opencv==4.14").graph.node)
+        assert first != second
+
+    @pytest.mark.parametrize("keepdims", [0, 1])
+    def test_all_axes_are_not_named(self, keepdims: int) -> None:
+        result = "float[1,1]" if keepdims else "float"
+        text = f"g (float[2,3] x) => ({result} y) {{ y = ReduceMax <axes = [0, 1], keepdims = {keepdims}> (x) }}"
+        nodes = converted(text, "opencv==4.14").graph.node
+        assert not [one.name for node in nodes if node.op_type == "ReduceMax" for one in node.attribute if one.ints]
+
+    @pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+    def test_the_axis_of_an_index_is_removed_behind_it(self, operator: str) -> None:
+        text = f"g (float[3,3] x) => (int64[3] y) {{ y = {operator} <axis = 1, keepdims = 0> (x) }}"
+        assert operators(converted(text, "opencv==4.14")) == [operator, "Squeeze"]
+        assert operators(converted(text, "opencv==5.0")) == [operator]
+
+    @pytest.mark.parametrize("axes", ["1, 2, 3", "-3, -2, -1"])
+    def test_the_last_three_axes_are_not_reduced(self, axes: str) -> None:
+        text = f"g (float[2,3,4,5] x) => (float[2,1,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
+        refused(text, "opencv==4.14", because="reduces the last three axes wrongly")
+
+
+class TestDoublesInOpenVINO20214:
+    """It merges factors and terms that are constants with those before, which fails for doubles."""
+
+    def test_powers_of_two_divide(self) -> None:
+        text = "g (double[3] x) => (double[3] y) <double k = {3}, double two = {2}> { p = Mul (x, k) y = Mul (p, two) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Div"]
+
+    @pytest.mark.parametrize("first", ["Mul", "Add"])
+    def test_other_factors_meet_a_row(self, first: str) -> None:
+        text = f"g (double[3] x) => (double[3] y) <double k = {{3}}> {{ p = {first} (x, k) y = Mul (p, k) }}"
+        assert operators(converted(text, "openvino==2021.4")) == [first, "Reshape", "Mul", "Reshape"]
+
+    def test_other_factors_of_matrices_are_refused(self) -> None:
+        text = "g (double[2,3] x) => (double[2,3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, k) }"
+        refused(text, "openvino==2021.4", because="merges factors of doubles")
+
+    def test_computed_factors_stay(self) -> None:
+        text = "g (double[3] x, double[3] v) => (double[3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, v) }"
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Mul"]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
+    """OpenCV ends now and then on such an Einsum."""
+    text = """g (float[3,3] x) => (float[3] y) { y = Einsum <equation = "ii->i"> (x) }"""
+    assert "Einsum" not in operators(converted(text, runtime))
+
+
+@pytest.mark.parametrize("release", ["2022.3", "2026.4"])
+def test_openvino_removes_one_of_three_axes_behind_the_reduction(release: str) -> None:
+    """It adds a constant vector that follows along the wrong axis."""
+    text = """
+        g (float[2,3,4] x) => (float[2,3] y) <float[3] k = {1, 2, 3}> {
+            m = ReduceMean <axes = [2], keepdims = 0> (x)
+            y = Add (m, k)
+        }
+    """
+    assert operators(converted(text, f"openvino=={release}")) == ["ReduceMean", "Squeeze", "Add"]
+
+
+@pytest.mark.parametrize("summed", ["d", "t"])
+def test_sums_of_dequantized_values_are_kept_apart_from_them_for_openvino_2022_3(summed: str) -> None:
+    text = f"""
+        g (float[2,2] x) => (float[2] y, float[2,2] t) <float s = {{0.5}}, int8 z = {{3}}, int64[1] k = {{1}}> {{
+            q = QuantizeLinear (x, s, z)
+            d = DequantizeLinear (q, s, z)
+            t = Transpose (d)
+            y = ReduceSum <keepdims = 0> ({summed}, k)
+        }}
+    """
+    assert "Max" in operators(converted(text, "openvino==2022.3"))
+
+
+def test_openvino_2021_4_slices_negative_pads_off() -> None:
+    text = """
+        g (float[1,5,4] x) => (float[1,5,4] y) <int64[6] p = {0, 1, 0, 0, -1, 0}> {
+            r = Relu (x)
+            y = Pad (r, p)
+        }
+    """
+    found = converted(text, "openvino==2021.4")
+    pads = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in found.graph.initializer}
+    assert all((pads[node.input[1]] >= 0).all() for node in found.graph.node if node.op_type == "Pad")
+
+
+def test_opencv_5_0_reads_no_branches_of_unknown_rank() -> None:
+    text = """
+        g (float[4] x, bool c, int64[A] s) => (int64 z) {
+            y = If (c) <
+                then_branch = t () => (float[B] a) { a = Reshape (x, s) },
+                else_branch = e () => (float[D] b) { b = Expand (x, s) }
+            >
+            z = Size (y)
+        }
+    """
+    given = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+    for attribute in given.graph.node[0].attribute:
+        attribute.g.output[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(
+        ConversionRefused, match=r"reads no graph that gives a value of unknown rank|ends on most of Loop"
+    ):
+        convert(given, target="opencv==5.0")
+
+
+class TestFeaturesOfTraditionalModels:
+    """Runtimes without ai.onnx.ml get what onnx itself computes them by; scikit-learn's ensembles look labels up so."""
+
+    @pytest.mark.parametrize("runtime", ["openvino==2022.3", "opencv==5.0"])
+    @pytest.mark.parametrize(("shape", "result"), [("2,4", "2,3"), ("4", "1,3")])
+    def test_columns_are_gathered(self, runtime: str, shape: str, result: str) -> None:
+        text = f"""
+            g (float[{shape}] x) => (float[{result}] y) <int64[1,3] i = {{3, 0, 3}}> {{
+                y = ai.onnx.ml.ArrayFeatureExtractor (x, i)
+            }}
+        """
+        found = converted(text, runtime, ml_opset=1)
+        assert "ArrayFeatureExtractor" not in operators(found)
+
+    def test_features_above_a_threshold_are_ones(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
+        assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
