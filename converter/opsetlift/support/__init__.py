@@ -1,4 +1,4 @@
-"""What every room may use: errors, refusals, checks of arguments, plug-ins."""
+"""What every room may use: errors, refusals, checks of arguments, plug-ins, work in several processes."""
 
 PUBLIC_MODULES = (
     "arguments",  # checks of what callers pass
@@ -7,6 +7,7 @@ PUBLIC_MODULES = (
     "internal_error",  # defects of OpsetLift itself, with what a report of them needs
     "onnx_errors",  # what onnx raises
     "plugins",  # what is registered under an entry-point group
+    "processes",  # work that copies of this process share
     "progress",  # how far long work is
     "protobuf",  # what releases of protobuf name differently
     "refusal",  # `ConversionRefused` and its refusals
