@@ -201,3 +201,40 @@ def test_the_node_around_what_rounds_is_exact() -> None:
     assert ulps["If"] == (0, 0)
     assert ulps["HardSwish"][0] > 0
     assert all(site.outcome is Outcome.EQUAL for site in certificate.sites)
+
+
+@pytest.mark.parametrize("target", [10, 11])
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "tv = Celu <alpha = 2.0> (x)",
+        """tv = If (c) <
+            then_branch = tt () => (float[2] ttv) { ttv = Celu <alpha = 2.0> (x) },
+            else_branch = te () => (float[2] tev) { tev = Neg (x) }>""",
+    ],
+    ids=["in a branch", "in a branch of a branch"],
+)
+def test_what_rounds_in_a_body_that_a_rule_writes_anew_belongs_to_the_site(branch: str, target: int) -> None:
+    original = model(
+        f"""
+        <ir_version: 8, opset_import: ["": 13]>
+        g (float[2] x, bool c) => (float[M] y) {{
+            n = Constant <value = int64 {{2}}> ()
+            e = SequenceEmpty ()
+            s = Loop (n, , e) <body = b (int64 i, bool on, seq(float[K]) before) => (bool on_, seq(float[K]) after) {{
+                on_ = Identity (on)
+                v = If (c) <
+                    then_branch = t () => (float[2] tv) {{ {branch} }},
+                    else_branch = f () => (float[4] fv) {{ fv = Concat <axis = 0> (x, x) }}>
+                after = SequenceInsert (before, v)
+            }}>
+            y = ConcatFromSequence <axis = 0> (s)
+        }}
+        """
+    )
+    converted = convert(original, to=target)
+    assert converted.certificate is not None
+    assert converted.certificate.is_proven
+    loop = next(site for site in converted.certificate.sites if site.operator == "Loop")
+    assert "Celu below 12: decompose celu" in loop.rules
+    assert loop.ulps == 4

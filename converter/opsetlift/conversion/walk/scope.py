@@ -279,8 +279,11 @@ class ScopeWalk(NodeWalk):
             path = f"{self.path}/{node.output[0]}.{attribute}"
             facts = ScopeFacts(self.walk.facts, original, path, self.facts, imports, node)
             ScopeWalk(self.walk, graph, facts, self).run()
-            # The subgraph is part of a site; the original has no such scope.
-            self.walk.trace.scopes.pop(path, None)
+            # The subgraph is part of a site, which has its rules: the original has no such scope, nor those in it.
+            scopes = self.walk.trace.scopes
+            for inner in [one for one in scopes if one == path or one.startswith(f"{path}/")]:
+                for site in scopes.pop(inner).sites:
+                    self._applied_inside += site.applied
 
     def _finish(self) -> None:
         self._drop_unused()
