@@ -331,9 +331,9 @@ class TestDoublesInOpenVINO20214:
         text = f"g (double[3] x) => (double[3] y) <double k = {{3}}> {{ p = {first} (x, k) y = Mul (p, k) }}"
         assert operators(converted(text, "openvino==2021.4")) == [first, "Reshape", "Mul", "Reshape"]
 
-    def test_other_factors_of_matrices_are_refused(self) -> None:
+    def test_other_factors_of_matrices_are_kept_apart(self) -> None:
         text = "g (double[2,3] x) => (double[2,3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, k) }"
-        refused(text, "openvino==2021.4", because="merges factors of doubles")
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Max", "Mul"]
 
     def test_computed_factors_stay(self) -> None:
         text = "g (double[3] x, double[3] v) => (double[3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, v) }"
@@ -348,15 +348,48 @@ def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["2022.3", "2026.4"])
-def test_openvino_removes_one_of_three_axes_behind_the_reduction(release: str) -> None:
-    """It adds a constant vector that follows along the wrong axis."""
-    text = """
-        g (float[2,3,4] x) => (float[2,3] y) <float[3] k = {1, 2, 3}> {
+@pytest.mark.parametrize(
+    ("before", "constant"),
+    [
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float[3,1] k = {1, 2, 3}"),
+        ("m = ReduceMax <axes = [2], keepdims = 0> (x)", "float[3] k = {1, 2, 3}"),
+        ("r = ReduceL1 <axes = [2], keepdims = 0> (x) m = Relu (r)", "float[3] k = {1, 2, 3}"),
+        ("m = GlobalAveragePool (x)", "float[1,3,1] k = {1, 2, 3}"),
+    ],
+)
+def test_openvino_joins_no_constant_with_the_channels_of_a_reduction(release: str, before: str, constant: str) -> None:
+    """It takes the constant along the wrong axis, unless the Max of the value and itself comes between."""
+    text = f"g (float[b,3,4] x) => (float[?,?,?] y) <{constant}> {{ {before} y = Mul (m, k) }}"
+    text = text.replace("[?,?,?]", "[p,q]" if "keepdims = 0" in before else "[p,q,r]")
+    assert operators(converted(text, f"openvino=={release}"))[-2:] == ["Max", "Mul"]
+
+
+@pytest.mark.parametrize(
+    ("before", "constant"),
+    [
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float[2,3,1] k"),
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float k = {2}"),
+        ("m = ReduceMean <axes = [1], keepdims = 1> (x)", "float[4] k = {1, 2, 3, 4}"),
+        ("m = Relu (x)", "float[3,1] k = {1, 2, 3}"),
+    ],
+)
+def test_openvino_joins_other_values_with_reductions_as_they_are(before: str, constant: str) -> None:
+    text = f"g (float[b,3,4] x) => (float[p,q,r] y) <{constant}> {{ {before} y = Mul (m, k) }}"
+    if "=" not in constant:
+        text = f"g (float[2,3,4] x, {constant}) => (float[2,3,1] y) {{ {before} y = Mul (m, k) }}"
+    assert "Max" not in operators(converted(text, "openvino==2026.4"))
+
+
+@pytest.mark.parametrize("operation", ["Sub (u, k)", "Div (u, k)", "Div (k, u)"])
+def test_an_axis_put_back_behind_a_reduction_is_kept_apart_for_openvino_2022_3(operation: str) -> None:
+    text = f"""
+        g (float[2,3,4] x) => (float[2,3,1] y) <float[2,3,1] k = {{1, 2, 3, 4, 5, 6}}, int64[1] last = {{2}}> {{
             m = ReduceMean <axes = [2], keepdims = 0> (x)
-            y = Add (m, k)
-        }
+            u = Unsqueeze (m, last)
+            y = {operation}
+        }}
     """
-    assert operators(converted(text, f"openvino=={release}")) == ["ReduceMean", "Squeeze", "Add"]
+    assert "Max" in operators(converted(text, "openvino==2022.3"))
 
 
 @pytest.mark.parametrize("summed", ["d", "t"])

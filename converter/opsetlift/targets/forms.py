@@ -151,6 +151,8 @@ class Form:
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
+    joins_channels_behind: frozenset[str] = frozenset()
+    """Reductions: a constant with one axis above 1 may lie along the second axis of what one of these reduced."""
     gives_its_run_number: bool = False
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
@@ -208,6 +210,10 @@ class Form:
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
+            (
+                self.joins_channels_behind,
+                lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
+            ),
             (self.ranks, self._has_the_ranks),
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
@@ -261,7 +267,7 @@ class Form:
         return max(
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
-            _MOST_STEPS_BEHIND if self.behind or self.not_behind else 0,
+            _MOST_STEPS_BEHIND if self.behind or self.not_behind or self.joins_channels_behind else 0,
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
@@ -514,6 +520,59 @@ def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
 
 
+def _joins_channels_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    """Whether a reduction of up to three axes leads to the node through such of one computed input."""
+    shapes = [scope.shape(name) for name in node.input if scope.is_constant(name)]
+    if len(shapes) != 1 or (shapes[0] is not None and sum(size != 1 for size in shapes[0]) != 1):
+        return False
+    joined = before = next(name for name in node.input if not scope.is_constant(name))
+    for _ in range(_MOST_STEPS_BEHIND):
+        producer = scope.producer(before)
+        if producer is None:
+            return False
+        if producer.op_type in operators:
+            return shapes[0] is None or _may_lie_along_channels(shapes[0], producer, scope.shape(joined), scope)
+        computed = [name for name in producer.input if name and not scope.is_constant(name)]
+        if len(computed) != 1:
+            return False
+        before = computed[0]
+    return False
+
+
+def _may_lie_along_channels(
+    constant: Sequence[int | str | None],
+    reduction: NodeProto,
+    joined: Sequence[int | str | None] | None,
+    scope: ScopeFacts,
+) -> bool:
+    """Whether the axis of a constant that is above 1 may be the second one of what was reduced, which is kept."""
+    shape, result = scope.shape(reduction.input[0]), scope.shape(reduction.output[0])
+    if shape is None or result is None or joined is None:
+        return True
+    if len(shape) > _MOST_AXES_WITH_CHANNELS_BEHIND:
+        return False
+    axes = _axes_taken(reduction, scope)
+    if axes is None or list(result) != list(joined):
+        return _CHANNELS not in (axes or ())
+    kept = [axis for axis in range(len(shape)) if axis not in axes] if len(result) < len(shape) else range(len(shape))
+    place = next(place for place, size in enumerate(constant) if size != 1) - len(constant)
+    return _CHANNELS not in axes and -len(kept) <= place and kept[place] == _CHANNELS
+
+
+def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
+    """The axes of a reduction or global pool, counted from the front; None where these are not known."""
+    rank = len(scope.shape(node.input[0]) or ())
+    if node.op_type.startswith("Global"):
+        return list(range(_CHANNELS + 1, rank))
+    given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
+    if given is None and len(node.input) > 1 and node.input[1]:
+        known = scope.constant(node.input[1])
+        if known is None:
+            return None
+        given = known.reshape(-1).tolist()
+    return sorted(axis % rank for axis in given or range(rank))
+
+
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
     axis = _attribute(node, definition, "axis")
     assert isinstance(axis, int)
@@ -561,6 +620,9 @@ _SQUARE = 2
 
 _CHANNELS = 1
 """The axis of channels."""
+
+_MOST_AXES_WITH_CHANNELS_BEHIND = 3
+"""Of data with more, constants are joined as they should be."""
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:
