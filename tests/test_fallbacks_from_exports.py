@@ -453,3 +453,54 @@ class TestFeaturesOfTraditionalModels:
     def test_features_above_a_threshold_are_ones(self) -> None:
         text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
         assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
+
+
+class TestOpenCV43:
+    """Its importer reads axes, bounds and scales as they are written, and knows images and volumes only."""
+
+    @pytest.mark.parametrize("bounds", ["starts = [1], ends = [9223372036854775807]", "starts = [-3], ends = [4]"])
+    def test_bounds_of_slices_are_counted_from_the_front(self, bounds: str) -> None:
+        text = f"g (float[1,3,4,5] x) => (float[1,3,3,5] y) {{ y = Slice <axes = [2], {bounds}> (x) }}"
+        (node,) = converted(text, "opencv==4.3", opset=9).graph.node
+        assert {one.name: list(one.ints) for one in node.attribute} == {"axes": [2], "starts": [1], "ends": [4]}
+
+    @pytest.mark.parametrize("axes", ["-1, -2", "3, 2"])
+    def test_means_state_keepdims_and_ordered_axes(self, axes: str) -> None:
+        text = f"g (float[2,3,4,5] x) => (float[2,3,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
+        (node,) = converted(text, "opencv==4.3", opset=11).graph.node
+        values = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        assert values == {"axes": [2, 3], "keepdims": 1}
+
+    @pytest.mark.parametrize("term", ["float k = {2}", "float[1] k = {2}", "float[1,1] k = {2}"])
+    def test_a_term_of_one_number_is_repeated(self, term: str) -> None:
+        constants = f"float[2,3] w = {{1, 2, 3, 4, 5, 6}}, {term}"
+        text = f"g (float[4,3] x) => (float[4,2] y) <{constants}> {{ y = Gemm <transB = 1> (x, w, k) }}"
+        found = converted(text, "opencv==4.3", opset=9)
+        assert operators(found) == ["Gemm"]
+        assert [2] in [list(one.dims) for one in found.graph.initializer]
+
+    def test_constants_beside_the_channels_are_repeated(self) -> None:
+        text = "g (float[2,3,1,2] x) => (float[2,3,1,2] y) <float[2] k = {1, 2}> { a = Sigmoid (x) y = Add (a, k) }"
+        found = converted(text, "opencv==4.3", opset=9)
+        assert [list(one.dims) for one in found.graph.initializer] == [[2, 3, 1, 2]]
+
+    def test_windows_rounded_up_are_padded(self) -> None:
+        pool = "MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]>"
+        text = f"g (float[1,1,3,3] x) => (float[1,1,2,2] y) {{ y = {pool} (x) }}"
+        (*_, last) = converted(text, "opencv==4.3", opset=10).graph.node
+        assert "ceil_mode" not in [one.name for one in last.attribute if one.i]
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("g (float[1,3,4] x) => (float[1,3,4] y) { y = Max (x, x) }", "three axes for matrices"),
+            ("g (float[2,3,4,5] x) => (float[2,1,4,5] y) { y = ReduceMean <axes = [1]> (x) }", "images and volumes"),
+            ("g (float[1,3,8] x) => (float[1,3,1] y) { y = GlobalAveragePool (x) }", "images and volumes only"),
+            (
+                "g (float[1,3,4,4] x) => (float[1,3,6,6] y) { y = Upsample <scales = [1.0, 1.0, 1.5, 1.5]> (x) }",
+                "whole numbers as scales",
+            ),
+        ],
+    )
+    def test_what_it_does_not_read_is_refused(self, text: str, reason: str) -> None:
+        refused(text, "opencv==4.3", because=reason, opset=8)

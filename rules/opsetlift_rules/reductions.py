@@ -128,8 +128,14 @@ def _sorts_axes(site: Site) -> bool:
 
 
 def sort_axes_or_negate_twice(site: Site) -> None:
-    """Write the axes in order; where they are, negate the input twice, so that no optimiser merges what computes it."""
-    if _sorts_axes(site):
+    """Write keepdims out, and the axes in order.
+
+    Where they are so, negate the input twice, so that no optimiser merges what computes it.
+    """
+    has_no_keepdims = site.attribute("keepdims") is None
+    if has_no_keepdims:
+        site.set_attribute("keepdims", 1)
+    if _sorts_axes(site) or has_no_keepdims:
         # A new node, which is negated in its turn where that was not enough.
         site.replace(site.op.copy(*site.inputs))
     elif site.dtype(0) in FLOATING:

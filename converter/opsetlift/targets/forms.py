@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
 
+import numpy
 from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
@@ -121,7 +122,7 @@ class Form:
     reads_graph_inputs: bool = False
     """Whether one of its inputs is an input of the graph."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
-    """Constant inputs, each with a magnitude that one of its numbers reaches."""
+    """Attributes and constant inputs, each with a magnitude that one of its numbers reaches."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constant inputs, each with the number that all of its elements are."""
     has_other_powers: bool = False
@@ -151,6 +152,9 @@ class Form:
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
+    joins_beside_channels: bool = False
+    """Whether a constant of several numbers, smaller than the result, has axes above 1 other than the second one of the
+    result and those that follow it without a gap."""
     joins_channels_behind: frozenset[str] = frozenset()
     """Reductions: a constant with one axis above 1 may lie along the second axis of what one of these reduced."""
     gives_its_run_number: bool = False
@@ -210,6 +214,7 @@ class Form:
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
+            (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
             (
                 self.joins_channels_behind,
                 lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
@@ -345,11 +350,12 @@ class Form:
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
-        return all(
-            (value := values.get(formal)) is not None and value.dtype.kind == "f" and bool((abs(value) >= least).any())
-            for formal, least in self.magnitudes.items()
-        )
+        found = {one.name: max(map(abs, one.ints), default=0) for one in node.attribute}
+        for one in operands(node, definition)[0]:
+            value = scope.constant(one.name) if one.formal in self.magnitudes else None
+            if value is not None and value.dtype.kind in "fi" and value.size:
+                found[one.formal] = float(abs(value.astype(numpy.float64)).max())
+        return all(found.get(name, 0) >= least for name, least in self.magnitudes.items())
 
     def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
@@ -518,6 +524,18 @@ def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     shapes = [shape for shape in map(scope.shape, computed) if shape is None or len(shape) > _CHANNELS + 1]
     known = {(len(shape), shape[_CHANNELS]) for shape in shapes if shape is not None and shape[_CHANNELS] is not None}
     return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
+
+
+def _joins_beside_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    result = scope.shape(node.output[0])
+    shapes = [scope.shape(name) for name in node.input if name and scope.is_constant(name)]
+    for shape in shapes:
+        if shape is None or result is None:
+            return True
+        long = [axis for axis, size in enumerate(shape, len(result) - len(shape)) if size != 1]
+        if shape != result and long != list(range(_CHANNELS, _CHANNELS + len(long))):
+            return True
+    return False
 
 
 def _joins_channels_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
