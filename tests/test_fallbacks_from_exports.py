@@ -380,6 +380,20 @@ def test_openvino_joins_other_values_with_reductions_as_they_are(before: str, co
     assert "Max" not in operators(converted(text, "openvino==2026.4"))
 
 
+@pytest.mark.parametrize("release", ["2022.3", "2026.4"])
+def test_constants_that_are_quantized_and_dequantized_are_computed_for_openvino(release: str) -> None:
+    """It merges them with the arithmetic that reads them, and fails on that."""
+    text = """
+        g (float[2,3] x) => (float[2,3] y) <float[3] k = {1, 2, 3}, float s = {0.5}, uint8 z = {0}> {
+            q = QuantizeLinear (k, s, z)
+            d = DequantizeLinear (q, s, z)
+            y = Mul (x, d)
+        }
+    """
+    found = converted(text, f"openvino=={release}")
+    assert "DequantizeLinear" not in operators(found)
+
+
 @pytest.mark.parametrize("operation", ["Sub (u, k)", "Div (u, k)", "Div (k, u)"])
 def test_an_axis_put_back_behind_a_reduction_is_kept_apart_for_openvino_2022_3(operation: str) -> None:
     text = f"""
