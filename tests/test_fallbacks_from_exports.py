@@ -394,6 +394,25 @@ def test_constants_that_are_quantized_and_dequantized_are_computed_for_openvino(
     assert "DequantizeLinear" not in operators(found)
 
 
+def test_a_loop_with_a_run_for_each_element_of_another_loops_sequence_is_refused_for_openvino() -> None:
+    loop = """
+        {0}e = SequenceEmpty ()
+        {0}h, {0}q = Loop <body = {0}b (int64 i, bool c, float[2] {0}s, seq(float[2]) {0}l)
+            => (bool d, float[2] {0}t, seq(float[2]) {0}m) {{
+                {0}t = Add ({0}s, x) {0}m = SequenceInsert ({0}l, {0}t) d = Identity (c)
+            }}> ({1}, go, x, {0}e)
+        {0}y = ConcatFromSequence <axis = 0, new_axis = 1> ({0}q)
+    """
+    text = f"""
+        g (float[2] x) => (float[p,q] y) <int64 n = {{4}}, bool go = {{1}}, int64 zero = {{0}}> {{
+            {loop.format("a", "n")} t = Shape (ay) k = Gather <axis = 0> (t, zero)
+            {loop.format("b", "k")} y = Identity (by)
+        }}
+    """
+    refused(text, "openvino==2026.4", because="number of runs of a Loop is a size")
+    converted(text.replace("Shape (ay)", "Shape (x)"), "openvino==2026.4")
+
+
 @pytest.mark.parametrize("operation", ["Sub (u, k)", "Div (u, k)", "Div (k, u)"])
 def test_an_axis_put_back_behind_a_reduction_is_kept_apart_for_openvino_2022_3(operation: str) -> None:
     text = f"""
