@@ -537,3 +537,17 @@ class TestOpenCV43:
     )
     def test_what_it_does_not_read_is_refused(self, text: str, reason: str) -> None:
         refused(text, "opencv==4.3", because=reason, opset=8)
+
+
+def test_a_cast_to_bool_and_back_is_kept_in_onnxruntime_0_2() -> None:
+    """It drops both, so that numbers other than 0 and 1 stay."""
+    text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 9> (x) y = Cast <to = 7> (b) }"
+    assert operators(converted(text, "onnxruntime==0.2", opset=8)) == ["Not", "Not"]
+    assert operators(converted(text, "onnxruntime==0.3", opset=8)) == []
+
+
+def test_integers_rounded_by_a_cast_to_floats_and_back_stay_rounded() -> None:
+    """Releases before 1.17 drop both, so that numbers stay that no float holds."""
+    text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 1> (x) y = Cast <to = 7> (b) }"
+    assert "Floor" in operators(converted(text, "onnxruntime==1.13"))
+    assert operators(converted(text, "onnxruntime==1.17")) == []
