@@ -331,9 +331,9 @@ class TestDoublesInOpenVINO20214:
         text = f"g (double[3] x) => (double[3] y) <double k = {{3}}> {{ p = {first} (x, k) y = Mul (p, k) }}"
         assert operators(converted(text, "openvino==2021.4")) == [first, "Reshape", "Mul", "Reshape"]
 
-    def test_other_factors_of_matrices_are_refused(self) -> None:
+    def test_other_factors_of_matrices_are_kept_apart(self) -> None:
         text = "g (double[2,3] x) => (double[2,3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, k) }"
-        refused(text, "openvino==2021.4", because="merges factors of doubles")
+        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Max", "Mul"]
 
     def test_computed_factors_stay(self) -> None:
         text = "g (double[3] x, double[3] v) => (double[3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, v) }"
@@ -348,15 +348,81 @@ def test_a_label_that_an_input_has_twice_is_gathered(runtime: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["2022.3", "2026.4"])
-def test_openvino_removes_one_of_three_axes_behind_the_reduction(release: str) -> None:
-    """It adds a constant vector that follows along the wrong axis."""
+@pytest.mark.parametrize(
+    ("before", "constant"),
+    [
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float[3,1] k = {1, 2, 3}"),
+        ("m = ReduceMax <axes = [2], keepdims = 0> (x)", "float[3] k = {1, 2, 3}"),
+        ("r = ReduceL1 <axes = [2], keepdims = 0> (x) m = Relu (r)", "float[3] k = {1, 2, 3}"),
+        ("m = GlobalAveragePool (x)", "float[1,3,1] k = {1, 2, 3}"),
+    ],
+)
+def test_openvino_joins_no_constant_with_the_channels_of_a_reduction(release: str, before: str, constant: str) -> None:
+    """It takes the constant along the wrong axis, unless the Max of the value and itself comes between."""
+    text = f"g (float[b,3,4] x) => (float[?,?,?] y) <{constant}> {{ {before} y = Mul (m, k) }}"
+    text = text.replace("[?,?,?]", "[p,q]" if "keepdims = 0" in before else "[p,q,r]")
+    assert operators(converted(text, f"openvino=={release}"))[-2:] == ["Max", "Mul"]
+
+
+@pytest.mark.parametrize(
+    ("before", "constant"),
+    [
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float[2,3,1] k"),
+        ("m = ReduceMean <axes = [2], keepdims = 1> (x)", "float k = {2}"),
+        ("m = ReduceMean <axes = [1], keepdims = 1> (x)", "float[4] k = {1, 2, 3, 4}"),
+        ("m = Relu (x)", "float[3,1] k = {1, 2, 3}"),
+    ],
+)
+def test_openvino_joins_other_values_with_reductions_as_they_are(before: str, constant: str) -> None:
+    text = f"g (float[b,3,4] x) => (float[p,q,r] y) <{constant}> {{ {before} y = Mul (m, k) }}"
+    if "=" not in constant:
+        text = f"g (float[2,3,4] x, {constant}) => (float[2,3,1] y) {{ {before} y = Mul (m, k) }}"
+    assert "Max" not in operators(converted(text, "openvino==2026.4"))
+
+
+@pytest.mark.parametrize("release", ["2022.3", "2026.4"])
+def test_constants_that_are_quantized_and_dequantized_are_computed_for_openvino(release: str) -> None:
+    """It merges them with the arithmetic that reads them, and fails on that."""
     text = """
-        g (float[2,3,4] x) => (float[2,3] y) <float[3] k = {1, 2, 3}> {
-            m = ReduceMean <axes = [2], keepdims = 0> (x)
-            y = Add (m, k)
+        g (float[2,3] x) => (float[2,3] y) <float[3] k = {1, 2, 3}, float s = {0.5}, uint8 z = {0}> {
+            q = QuantizeLinear (k, s, z)
+            d = DequantizeLinear (q, s, z)
+            y = Mul (x, d)
         }
     """
-    assert operators(converted(text, f"openvino=={release}")) == ["ReduceMean", "Squeeze", "Add"]
+    found = converted(text, f"openvino=={release}")
+    assert "DequantizeLinear" not in operators(found)
+
+
+def test_a_loop_with_a_run_for_each_element_of_another_loops_sequence_is_refused_for_openvino() -> None:
+    loop = """
+        {0}e = SequenceEmpty ()
+        {0}h, {0}q = Loop <body = {0}b (int64 i, bool c, float[2] {0}s, seq(float[2]) {0}l)
+            => (bool d, float[2] {0}t, seq(float[2]) {0}m) {{
+                {0}t = Add ({0}s, x) {0}m = SequenceInsert ({0}l, {0}t) d = Identity (c)
+            }}> ({1}, go, x, {0}e)
+        {0}y = ConcatFromSequence <axis = 0, new_axis = 1> ({0}q)
+    """
+    text = f"""
+        g (float[2] x) => (float[p,q] y) <int64 n = {{4}}, bool go = {{1}}, int64 zero = {{0}}> {{
+            {loop.format("a", "n")} t = Shape (ay) k = Gather <axis = 0> (t, zero)
+            {loop.format("b", "k")} y = Identity (by)
+        }}
+    """
+    refused(text, "openvino==2026.4", because="number of runs of a Loop is a size")
+    converted(text.replace("Shape (ay)", "Shape (x)"), "openvino==2026.4")
+
+
+@pytest.mark.parametrize("operation", ["Sub (u, k)", "Div (u, k)", "Div (k, u)"])
+def test_an_axis_put_back_behind_a_reduction_is_kept_apart_for_openvino_2022_3(operation: str) -> None:
+    text = f"""
+        g (float[2,3,4] x) => (float[2,3,1] y) <float[2,3,1] k = {{1, 2, 3, 4, 5, 6}}, int64[1] last = {{2}}> {{
+            m = ReduceMean <axes = [2], keepdims = 0> (x)
+            u = Unsqueeze (m, last)
+            y = {operation}
+        }}
+    """
+    assert "Max" in operators(converted(text, "openvino==2022.3"))
 
 
 @pytest.mark.parametrize("summed", ["d", "t"])
@@ -420,3 +486,68 @@ class TestFeaturesOfTraditionalModels:
     def test_features_above_a_threshold_are_ones(self) -> None:
         text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
         assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
+
+
+class TestOpenCV43:
+    """Its importer reads axes, bounds and scales as they are written, and knows images and volumes only."""
+
+    @pytest.mark.parametrize("bounds", ["starts = [1], ends = [9223372036854775807]", "starts = [-3], ends = [4]"])
+    def test_bounds_of_slices_are_counted_from_the_front(self, bounds: str) -> None:
+        text = f"g (float[1,3,4,5] x) => (float[1,3,3,5] y) {{ y = Slice <axes = [2], {bounds}> (x) }}"
+        (node,) = converted(text, "opencv==4.3", opset=9).graph.node
+        assert {one.name: list(one.ints) for one in node.attribute} == {"axes": [2], "starts": [1], "ends": [4]}
+
+    @pytest.mark.parametrize("axes", ["-1, -2", "3, 2"])
+    def test_means_state_keepdims_and_ordered_axes(self, axes: str) -> None:
+        text = f"g (float[2,3,4,5] x) => (float[2,3,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
+        (node,) = converted(text, "opencv==4.3", opset=11).graph.node
+        values = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        assert values == {"axes": [2, 3], "keepdims": 1}
+
+    @pytest.mark.parametrize("term", ["float k = {2}", "float[1] k = {2}", "float[1,1] k = {2}"])
+    def test_a_term_of_one_number_is_repeated(self, term: str) -> None:
+        constants = f"float[2,3] w = {{1, 2, 3, 4, 5, 6}}, {term}"
+        text = f"g (float[4,3] x) => (float[4,2] y) <{constants}> {{ y = Gemm <transB = 1> (x, w, k) }}"
+        found = converted(text, "opencv==4.3", opset=9)
+        assert operators(found) == ["Gemm"]
+        assert [2] in [list(one.dims) for one in found.graph.initializer]
+
+    def test_constants_beside_the_channels_are_repeated(self) -> None:
+        text = "g (float[2,3,1,2] x) => (float[2,3,1,2] y) <float[2] k = {1, 2}> { a = Sigmoid (x) y = Add (a, k) }"
+        found = converted(text, "opencv==4.3", opset=9)
+        assert [list(one.dims) for one in found.graph.initializer] == [[2, 3, 1, 2]]
+
+    def test_windows_rounded_up_are_padded(self) -> None:
+        pool = "MaxPool <ceil_mode = 1, kernel_shape = [2, 2], strides = [2, 2]>"
+        text = f"g (float[1,1,3,3] x) => (float[1,1,2,2] y) {{ y = {pool} (x) }}"
+        (*_, last) = converted(text, "opencv==4.3", opset=10).graph.node
+        assert "ceil_mode" not in [one.name for one in last.attribute if one.i]
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("g (float[1,3,4] x) => (float[1,3,4] y) { y = Max (x, x) }", "three axes for matrices"),
+            ("g (float[2,3,4,5] x) => (float[2,1,4,5] y) { y = ReduceMean <axes = [1]> (x) }", "images and volumes"),
+            ("g (float[1,3,8] x) => (float[1,3,1] y) { y = GlobalAveragePool (x) }", "images and volumes only"),
+            (
+                "g (float[1,3,4,4] x) => (float[1,3,6,6] y) { y = Upsample <scales = [1.0, 1.0, 1.5, 1.5]> (x) }",
+                "whole numbers as scales",
+            ),
+        ],
+    )
+    def test_what_it_does_not_read_is_refused(self, text: str, reason: str) -> None:
+        refused(text, "opencv==4.3", because=reason, opset=8)
+
+
+def test_a_cast_to_bool_and_back_is_kept_in_onnxruntime_0_2() -> None:
+    """It drops both, so that numbers other than 0 and 1 stay."""
+    text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 9> (x) y = Cast <to = 7> (b) }"
+    assert operators(converted(text, "onnxruntime==0.2", opset=8)) == ["Not", "Not"]
+    assert operators(converted(text, "onnxruntime==0.3", opset=8)) == []
+
+
+def test_integers_rounded_by_a_cast_to_floats_and_back_stay_rounded() -> None:
+    """Releases before 1.17 drop both, so that numbers stay that no float holds."""
+    text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 1> (x) y = Cast <to = 7> (b) }"
+    assert "Floor" in operators(converted(text, "onnxruntime==1.13"))
+    assert operators(converted(text, "onnxruntime==1.17")) == []

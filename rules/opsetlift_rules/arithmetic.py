@@ -22,7 +22,7 @@ from opsetlift_rules.helpers.broadcasting import (
 )
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.counting import LARGEST_TABLE
-from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING, NARROW_INTEGERS
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 from opsetlift_rules.helpers.separating import put_maxima_before
 
@@ -110,7 +110,7 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
 
     A constant minus a value is the value's negative plus the constant, the same number; a sum of floats is a
     difference with a negative, which no optimiser takes for the bias of the node before, and a difference such a sum,
-    which none takes for that from a mean.
+    which none takes for that from a mean. Where only a constant is left, the Max of the value and itself comes before.
     """
     operator = site.node.op_type
     if not site.computes(operator, T=site.dtype(0)):
@@ -138,8 +138,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
     elif operator == "Sub" and site.dtype(0) in FLOATING and not is_constant(site, 1):
         site.replace(op.Add(first, op.Neg(second)))
-    else:
-        widen_to_kernel(site)
+    elif is_constant(site, 0) or is_constant(site, 1):
+        put_maxima_before(site, 0 if is_constant(site, 1) else 1, dtypes=(*FIRST_FLOATS, "int32", "int64"))
 
 
 def _repeated_constant(site: Site) -> str | None:

@@ -71,7 +71,12 @@ def compare_truncate_or_multiply_by_one(site: Site) -> None:
             value, dtype = op.Cast(value, to="float"), "float"
         site.replace(op.Not(op.Equal(value, site.constant(0, dtype, "zero"))))
         return
-    if site.dtype(0) not in FLOATING or dtype_attribute(site, "to") not in NARROW_INTEGERS | _WIDE_INTEGERS:
+    dtype, integers = site.dtype(0), NARROW_INTEGERS | _WIDE_INTEGERS
+    if dtype == "bool" and dtype_attribute(site, "to") == "int64":
+        # Any product would be one of integers that a Cast back gave.
+        site.set_input(0, site.op.Not(site.op.Not(site.input(0))))
+        return
+    if dtype not in FLOATING or dtype_attribute(site, "to") not in integers or not site.computes("Floor", T=dtype):
         multiply_by_one_in_between(site)
         return
     op, value = site.op, site.input(0)

@@ -7,6 +7,8 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 
 from __future__ import annotations
 
+import numpy
+
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
@@ -102,9 +104,18 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
 
 
 def add_a_zero_term_or_split_gemm(site: Site) -> None:
-    """Give a Gemm without C that the runtime fails on a C of -0; split it into MatMul and Add where the dtype fails."""
+    """Give a Gemm without C that the runtime fails on a C of -0, and repeat a C of one number to a vector.
+
+    Split it into MatMul and Add where the dtype or another form of C fails.
+    """
     if not site.input(2) and site.computes("Gemm", T=site.dtype(0)):
         add_a_zero_term(site)
+        return
+    term, width = site.content(2) if site.input(2) else None, (site.shape(site.output(0)) or [None])[-1]
+    if term is not None and term.size == 1 and isinstance(width, int) and term.shape != (width,):
+        site.set_input(2, site.constant(numpy.full(width, term.reshape(())), hint="repeated"))
+        # A new node, which is split in its turn where that was not enough.
+        site.replace(site.op.copy(*site.inputs))
         return
     site.rounds()
     split_gemm_into_matmul_and_add(site)

@@ -84,8 +84,7 @@ def compute_integers_in_double(site: Site) -> None:
 def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
     """Leave the axes out where they are all of the input's, which is what none mean; else do something else.
 
-    Without axes, a scalar is what Squeeze makes of a single element whose axes are kept. One of three axes is kept, and
-    removed afterwards: some runtimes merge what follows wrongly.
+    Without axes, a scalar is what Squeeze makes of a single element whose axes are kept.
     """
 
     def apply(site: Site) -> None:
@@ -97,20 +96,12 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
         elif not given and not site.input(1) and _gives_a_scalar(site):
             axes = site.constant(range(len(shape or [])), "int64", "axes")
             site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(*site.inputs, keepdims=1), axes))
-        elif given and len(given) == 1 and _removes_an_axis_of_three(site):
-            axes = site.constant(given, "int64", "axes")
-            site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(*site.inputs, keepdims=1), axes))
         else:
             otherwise(site)
 
     apply.__name__ = f"{otherwise.__name__}_or_reduce_all_axes_otherwise"
     apply.__doc__ = f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed."
     return apply
-
-
-def _removes_an_axis_of_three(site: Site) -> bool:
-    has_three = len(site.shape(0) or []) == _AXES_OF_A_SEQUENCE
-    return has_three and not site.attribute("keepdims", 1) and site.computes(site.node.op_type, T=site.dtype(0))
 
 
 def _gives_a_scalar(site: Site) -> bool:
@@ -137,8 +128,14 @@ def _sorts_axes(site: Site) -> bool:
 
 
 def sort_axes_or_negate_twice(site: Site) -> None:
-    """Write the axes in order; where they are, negate the input twice, so that no optimiser merges what computes it."""
-    if _sorts_axes(site):
+    """Write keepdims out, and the axes in order.
+
+    Where they are so, negate the input twice, so that no optimiser merges what computes it.
+    """
+    has_no_keepdims = site.attribute("keepdims") is None
+    if has_no_keepdims:
+        site.set_attribute("keepdims", 1)
+    if _sorts_axes(site) or has_no_keepdims:
         # A new node, which is negated in its turn where that was not enough.
         site.replace(site.op.copy(*site.inputs))
     elif site.dtype(0) in FLOATING:
@@ -170,9 +167,6 @@ def sum_integers_in_parts(site: Site) -> None:
     sums.append(_summed(site, op, rest, dtype))
     site.replace(reduce(lambda total, one: op.Add(total, one), sums))
 
-
-_AXES_OF_A_SEQUENCE = 3
-"""Batch, channels and length."""
 
 _BITS = {("double", True): 32, ("double", False): 22, ("int32", True): 10, ("int32", False): 8}
 """Bits in a part, for at most 2**21 elements or any number up to 2**23; no sum of them exceeds 53 or 31."""

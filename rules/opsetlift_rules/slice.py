@@ -96,17 +96,46 @@ def _gather_with_steps(site: Site, axes: Sequence[int], slices: Sequence[tuple[i
 def write_axes_or_gather(site: Site) -> None:
     """Write axes where there are none, as some runtimes slice all axes then, also those without bounds.
 
-    The axes of Slice-1, an attribute, become non-negative where the runtime fails on others; else see about steps.
+    The axes of Slice-1, an attribute, become non-negative where the runtime fails on others, and bounds numbers from 0
+    to the size; else see about steps.
     """
     is_attribute = len(site.inputs) == 1
     axes = site.attribute("axes") if is_attribute else None
     if not (axes if is_attribute else site.input(3)):
         _write_axes(site, is_attribute=is_attribute)
+        # A new node, whose bounds are counted from the front in its turn where that was not enough.
+        site.replace(site.op.copy(*site.inputs))
     elif axes and min(axes) < 0:
         rank = site.rank(0, because="the runtime needs axes that are counted from the front")
         site.set_attribute("axes", counted_from_front(site, axes, rank))
-    elif not is_attribute:
+        site.replace(site.op.copy(*site.inputs))
+    elif not _counts_bounds_from_front(site, is_attribute=is_attribute) and not is_attribute:
         gather_what_steps_back(site)
+
+
+def _counts_bounds_from_front(site: Site, *, is_attribute: bool) -> bool:
+    """Whether constant bounds of a slice that steps forward were others than from 0 to the size, and are so now."""
+    if is_attribute:
+        starts, ends, axes = (site.attribute(name) for name in ("starts", "ends", "axes"))
+    else:
+        known = [site.constant_value(position) for position in (1, 2, 3)]
+        starts, ends, axes = (None if value is None else value.reshape(-1).tolist() for value in known)
+    steps, dims = site.constant_value(4) if site.input(4) else None, site.shape(0)
+    if starts is None or ends is None or axes is None or dims is None or (site.input(4) and steps is None):
+        return False
+    sizes = [dims[axis] for axis in axes if -len(dims) <= axis < len(dims)]
+    if (steps is not None and steps.min(initial=1) < 1) or not all(isinstance(size, int) for size in sizes):
+        return False
+    bounds = [_clamped(start, end, 1, int(size or 0)) for start, end, size in zip(starts, ends, sizes, strict=True)]
+    found = {"starts": [one.start for one in bounds], "ends": [one.stop for one in bounds]}
+    if found == {"starts": starts, "ends": ends}:
+        return False
+    for position, (name, numbers) in enumerate(found.items(), 1):
+        if is_attribute:
+            site.set_attribute(name, numbers)
+        else:
+            site.set_input(position, site.constant(numpy.array(numbers, site.dtype(1)), hint=name))
+    return True
 
 
 def _write_axes(site: Site, *, is_attribute: bool) -> None:

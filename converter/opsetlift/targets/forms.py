@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
 
+import numpy
 from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
@@ -121,7 +122,7 @@ class Form:
     reads_graph_inputs: bool = False
     """Whether one of its inputs is an input of the graph."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
-    """Constant inputs, each with a magnitude that one of its numbers reaches."""
+    """Attributes and constant inputs, each with a magnitude that one of its numbers reaches."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constant inputs, each with the number that all of its elements are."""
     has_other_powers: bool = False
@@ -151,6 +152,11 @@ class Form:
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
+    joins_beside_channels: bool = False
+    """Whether a constant of several numbers, smaller than the result, has axes above 1 other than the second one of the
+    result and those that follow it without a gap."""
+    joins_channels_behind: frozenset[str] = frozenset()
+    """Reductions: a constant with one axis above 1 may lie along the second axis of what one of these reduced."""
     gives_its_run_number: bool = False
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
@@ -208,6 +214,11 @@ class Form:
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
+            (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
+            (
+                self.joins_channels_behind,
+                lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
+            ),
             (self.ranks, self._has_the_ranks),
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
@@ -261,7 +272,7 @@ class Form:
         return max(
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
-            _MOST_STEPS_BEHIND if self.behind or self.not_behind else 0,
+            _MOST_STEPS_BEHIND if self.behind or self.not_behind or self.joins_channels_behind else 0,
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
@@ -339,11 +350,12 @@ class Form:
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
-        return all(
-            (value := values.get(formal)) is not None and value.dtype.kind == "f" and bool((abs(value) >= least).any())
-            for formal, least in self.magnitudes.items()
-        )
+        found = {one.name: max(map(abs, one.ints), default=0) for one in node.attribute}
+        for one in operands(node, definition)[0]:
+            value = scope.constant(one.name) if one.formal in self.magnitudes else None
+            if value is not None and value.dtype.kind in "fi" and value.size:
+                found[one.formal] = float(abs(value.astype(numpy.float64)).max())
+        return all(found.get(name, 0) >= least for name, least in self.magnitudes.items())
 
     def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
@@ -514,6 +526,71 @@ def _joins_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     return len(shapes) > 1 and (len(known) != 1 or any(shape is None or shape[_CHANNELS] is None for shape in shapes))
 
 
+def _joins_beside_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    result = scope.shape(node.output[0])
+    shapes = [scope.shape(name) for name in node.input if name and scope.is_constant(name)]
+    for shape in shapes:
+        if shape is None or result is None:
+            return True
+        long = [axis for axis, size in enumerate(shape, len(result) - len(shape)) if size != 1]
+        if shape != result and long != list(range(_CHANNELS, _CHANNELS + len(long))):
+            return True
+    return False
+
+
+def _joins_channels_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
+    """Whether a reduction of up to three axes leads to the node through such of one computed input."""
+    shapes = [scope.shape(name) for name in node.input if scope.is_constant(name)]
+    if len(shapes) != 1 or (shapes[0] is not None and sum(size != 1 for size in shapes[0]) != 1):
+        return False
+    joined = before = next(name for name in node.input if not scope.is_constant(name))
+    for _ in range(_MOST_STEPS_BEHIND):
+        producer = scope.producer(before)
+        if producer is None:
+            return False
+        if producer.op_type in operators:
+            return shapes[0] is None or _may_lie_along_channels(shapes[0], producer, scope.shape(joined), scope)
+        computed = [name for name in producer.input if name and not scope.is_constant(name)]
+        if len(computed) != 1:
+            return False
+        before = computed[0]
+    return False
+
+
+def _may_lie_along_channels(
+    constant: Sequence[int | str | None],
+    reduction: NodeProto,
+    joined: Sequence[int | str | None] | None,
+    scope: ScopeFacts,
+) -> bool:
+    """Whether the axis of a constant that is above 1 may be the second one of what was reduced, which is kept."""
+    shape, result = scope.shape(reduction.input[0]), scope.shape(reduction.output[0])
+    if shape is None or result is None or joined is None:
+        return True
+    if len(shape) > _MOST_AXES_WITH_CHANNELS_BEHIND:
+        return False
+    axes = _axes_taken(reduction, scope)
+    if axes is None or list(result) != list(joined):
+        return _CHANNELS not in (axes or ())
+    kept = [axis for axis in range(len(shape)) if axis not in axes] if len(result) < len(shape) else range(len(shape))
+    place = next(place for place, size in enumerate(constant) if size != 1) - len(constant)
+    return _CHANNELS not in axes and -len(kept) <= place and kept[place] == _CHANNELS
+
+
+def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
+    """The axes of a reduction or global pool, counted from the front; None where these are not known."""
+    rank = len(scope.shape(node.input[0]) or ())
+    if node.op_type.startswith("Global"):
+        return list(range(_CHANNELS + 1, rank))
+    given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
+    if given is None and len(node.input) > 1 and node.input[1]:
+        known = scope.constant(node.input[1])
+        if known is None:
+            return None
+        given = known.reshape(-1).tolist()
+    return sorted(axis % rank for axis in given or range(rank))
+
+
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
     axis = _attribute(node, definition, "axis")
     assert isinstance(axis, int)
@@ -561,6 +638,9 @@ _SQUARE = 2
 
 _CHANNELS = 1
 """The axis of channels."""
+
+_MOST_AXES_WITH_CHANNELS_BEHIND = 3
+"""Of data with more, constants are joined as they should be."""
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:

@@ -21,8 +21,8 @@ def put_sums_before(site: Site, positions: Iterable[int] = (0,)) -> None:
             site.set_input(position, op.Sum(site.input(position)))
 
 
-def put_maxima_before(site: Site, position: int = 0) -> None:
+def put_maxima_before(site: Site, position: int = 0, dtypes: Iterable[str] = FIRST_FLOATS) -> None:
     """Put the Max of an input and itself before a node of floats, for runtimes that look through a Sum of one term."""
-    if site.dtype(0) in FIRST_FLOATS and site.computes(site.node.op_type, T=site.dtype(0)):
+    if site.dtype(0) in dtypes and site.computes(site.node.op_type, T=site.dtype(0)):
         value = site.input(position)
         site.set_input(position, site.op_at(opsets.BFLOAT16).Max(value, value))

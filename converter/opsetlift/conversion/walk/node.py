@@ -122,9 +122,10 @@ class NodeWalk(ScopeValues):
             emitted = self._lower_emitted(transition, site, applied)
             if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
                 raise SiteRefused(Why.TARGET, remaining)
-        except SiteRefused as reason:
-            sentence = objection if reason.sentence == objection else f"{objection}; {reason.sentence}"
-            raise Stopped(SiteRefused(Why.TARGET, sentence), None) from reason
+        except (SiteRefused, Stopped) as refused:
+            reason = refused.reason.sentence if isinstance(refused, Stopped) else refused.sentence
+            sentence = reason if reason.startswith(objection) else f"{objection}; {reason}"
+            raise Stopped(SiteRefused(Why.TARGET, sentence), None) from refused
         return emitted if site.is_replaced else [*emitted, node]
 
     def _apply(self, routed: RoutedTransition, site: NodeSite) -> AppliedRules:
