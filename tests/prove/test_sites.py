@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TypeProto, helper, numpy_helper
 
+from opsetlift import convert
 from opsetlift.proof import Outcome, prove_conversion
 from opsetlift.rulebook.trace import ConversionTrace
 from tests.prove.conversions import Conversion, KnownFacts, conversion, model, trace_of
@@ -311,3 +312,19 @@ def test_a_changed_node_is_tried_though_the_same_code_executes_it() -> None:
     made.result.graph.node[0].input[:] = ["b", "a"]
     made.trace.add_site("graph", 0)
     assert made.prove().is_refuted
+
+
+def test_single_numbers_are_drawn_beside_an_optional_that_holds_nothing() -> None:
+    original = model(
+        """
+        g (float[N, 4] v, optional(float[A, B]) o, bool c) => (float[M, 4] y) {
+            y = If (c) <
+                then_branch = t () => (float[M, 4] a) { e = OptionalGetElement (o) a = Mul (v, e) },
+                else_branch = f () => (float[N, 4] b) { b = Identity (v) }>
+        }
+        """,
+        20,
+    )
+    certificate = convert(original, to=15).certificate
+    assert certificate is not None
+    assert certificate.is_proven

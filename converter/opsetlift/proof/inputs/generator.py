@@ -484,7 +484,10 @@ class InputGenerator:
         strategies = self._gentle if self._builder.rounding else ("positive", "integral", *ORDINARY)
         for _ in range(SETTINGS_TOGETHER if self._kept and len(pools) > 1 else 0):
             _, case = self._any_kept()
-            like = {name: value for name in pools if numpy.size(value := case.values[name]) == 1}
+            values = {name: case.values[name] for name in pools}
+            # An optional may hold nothing, and what was one number elsewhere is several here.
+            arrays = {name: value for name, value in values.items() if isinstance(value, numpy.ndarray)}
+            like = {name: value for name, value in arrays.items() if value.size == 1}
             if len(like) < 2:
                 continue
             drawn = {
