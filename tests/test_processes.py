@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -123,13 +122,23 @@ class TestSharing:
         assert worked_off(lambda number: number, 10, 2) == list(range(10))
         assert not shares
 
-    def test_as_many_processes_as_the_work_is_worth(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(("each", "count"), [(0.25, 10), (0.0625, 3), (0.01, 0)])
+    def test_as_many_processes_as_the_work_is_worth(
+        self, monkeypatch: pytest.MonkeyPatch, each: float, count: int
+    ) -> None:
+        """Twenty numbers, of which the first to take the patience are worked on before anybody is asked to help."""
         counts: list[int] = []
-        monkeypatch.setattr(processes, "_shared_out", lambda work, numbers, count, told: counts.append(count) or {})
-        monkeypatch.setattr(processes, "_PATIENCE", 0.0)
-        monkeypatch.setattr(processes, "_WORTH_A_COPY", 0.1)
-        worked_off(lambda number: time.sleep(0.01), 20, 64)
-        assert 2 <= counts[0] <= 5  # some 0.2 seconds of work, or a little more
+        clock = [0.0]
+
+        def work(number: int) -> None:
+            clock[0] += each
+
+        monkeypatch.setattr(processes.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(processes, "_shared_out", lambda work, numbers, found, told: counts.append(found) or {})
+        monkeypatch.setattr(processes, "_PATIENCE", 0.15)
+        monkeypatch.setattr(processes, "_WORTH_A_COPY", 0.5)
+        worked_off(work, 20, 64)
+        assert counts == ([count] if count else [])
 
     @pytest.mark.parametrize(("text", "count"), [("max 100000", 4), ("200000 100000", 2), ("50000 100000", 1), ("", 4)])
     def test_a_container_has_a_quota(

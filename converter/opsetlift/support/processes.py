@@ -25,8 +25,8 @@ _WORTH_A_COPY = 0.5
 """Seconds of work that are worth a copy of the process."""
 
 _TICKET = struct.Struct("<ii")
-_MOST_TICKETS = 8192
-"""All of them are written before anybody reads one; a pipe holds at least so many on Linux (64 KiB)."""
+_MOST_TICKETS = 512
+"""All of them are written before anybody reads one; a pipe holds at least so many on Linux: a page of memory."""
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """The processor time that a container has in each period, in microseconds, as Linux tells it since 5."""
@@ -107,7 +107,7 @@ def _shared_out(
             told(min(numbers.start + processes * len(found), numbers.stop))
             found[number] = work(number)
         for _, receiver in copies:
-            with suppress(EOFError):
+            with suppress(EOFError, OSError):  # of a copy that ended before it had sent all
                 found.update(receiver.recv())
     finally:
         os.close(queue)
