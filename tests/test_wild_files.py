@@ -5,7 +5,7 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
-from opsetlift import convert, prove_models
+from opsetlift import convert, normalize, prove_models
 from opsetlift.evaluator import Evaluator
 from opsetlift.model.files import ModelFileError
 
@@ -137,6 +137,49 @@ def test_a_missing_import_is_added_where_every_opset_says_the_same():
     assert {entry.domain: entry.version for entry in conversion.model.opset_import} == {"": 13, "ai.onnx.ml": 1}
     assert any("does not import ai.onnx.ml" in note for note in conversion.report.notes)
     assert len(model.opset_import) == 1
+
+
+def test_an_output_without_a_type_is_declared_as_it_is_computed():
+    model = onnx.parser.parse_model(
+        '<ir_version: 4, opset_import: ["": 9]> g (float[N, 2] x) => (float[N, 2] y, int64[2] d) '
+        "{ y = Relu (x) d = Shape (y) }"
+    )
+    given = onnx.ModelProto()
+    given.CopyFrom(model)
+    for info in given.graph.output:
+        info.ClearField("type")
+    before = given.SerializeToString()
+    conversion = convert(given, to=13)
+    assert conversion.certificate.is_proven
+    assert [info.type for info in conversion.model.graph.output] == [info.type for info in model.graph.output]
+    assert sum("had no type" in note for note in conversion.report.notes) == 2
+    assert normalize(given).model.graph.output[0].type == model.graph.output[0].type
+    assert given.SerializeToString() == before
+
+
+def test_an_output_of_which_nobody_knows_the_type_is_turned_down():
+    model = onnx.parser.parse_model(
+        '<ir_version: 4, opset_import: ["": 9, "mine": 1]> g (float[N] x) => (float[N] y) { y = mine.F (x) }'
+    )
+    model.graph.output[0].ClearField("type")
+    with pytest.raises(ModelFileError, match="graph output 'y' has no type"):
+        convert(model, to=13)
+
+
+@pytest.mark.parametrize(
+    ("node", "domain"),
+    [("com.microsoft.FastGelu (x)", "com.microsoft"), ("ai.onnx.preview.training.Made_up (x)", "")],
+)
+def test_the_domain_of_onnxruntime_is_imported_where_that_was_left_out(node, domain):
+    text = f'<ir_version: 4, opset_import: ["": 9]> g (float[N, 2] x) => (float[N, 2] y) {{ g = {node} y = Relu (g) }}'
+    model = onnx.parser.parse_model(text)
+    if not domain:
+        with pytest.raises(ModelFileError, match="which is not imported"):
+            convert(model, to=13)
+        return
+    conversion = convert(model, to=13)
+    assert {entry.domain: entry.version for entry in conversion.model.opset_import} == {"": 13, domain: 1}
+    assert any(f"does not import {domain}" in note for note in conversion.report.notes)
 
 
 def test_initializers_among_the_inputs_of_a_branch_are_no_inputs():

@@ -1,11 +1,14 @@
-"""Experimental operators that onnx had before opset 10 (one before 9) and that exporters used.
+"""Operators of ai.onnx without a version: onnx's experimental ones before opset 10 (one before 9), and onnxruntime's.
 
 What is meant is what onnx's page on managing experimental operators says to write instead, with the texts of the time.
+onnxruntime has LayerNormalization and SimplifiedLayerNormalization at every opset, and its optimizers write them.
 
 Affine, ConstantFill, Crop, DynamicSlice, GivenTensorFill, ImageScaler, ParametricSoftplus, Scale, ScaledTanh
 ThresholdedRelu                          10: an operator like others
 MeanVarianceNormalization                9: an operator like others, with other attributes
 ATen, GRUUnit                            what they compute was never written down
+LayerNormalization                       17: an operator like others
+SimplifiedLayerNormalization             23: RMSNormalization
 """
 
 from __future__ import annotations
@@ -114,6 +117,32 @@ def replace_with_standard_thresholded_relu(site: Site) -> None:
     site.become("ThresholdedRelu")
 
 
+def replace_with_standard_layer_normalization(site: Site) -> None:
+    """Take onnxruntime's LayerNormalization for LayerNormalization-17, which computes the same of one dtype."""
+    _refuse_other_dtypes(site)
+    site.become("LayerNormalization")
+
+
+def replace_with_rms_normalization(site: Site) -> None:
+    """Replace onnxruntime's SimplifiedLayerNormalization with RMSNormalization-23, which has its first output."""
+    _refuse_other_dtypes(site)
+    if site.is_read(1):
+        site.refuse(Why.NO_EQUIVALENT, "no operator of ONNX gives the reciprocal of the root as well")
+    op = site.op
+    attributes = {name: site.attribute(name) for name in ("axis", "epsilon", "stash_type") if has_attribute(site, name)}
+    site.replace(op.RMSNormalization(site.input(0), site.input(1), **attributes))
+
+
+def _refuse_other_dtypes(site: Site) -> None:
+    """Where the dtypes differ, and of doubles, ONNX's text rounds on the way, and onnxruntime does not."""
+    dtype, scale = site.dtype(0), site.dtype(1)
+    if dtype != scale or dtype == "double":
+        site.refuse(
+            Why.NO_EQUIVALENT,
+            f"onnxruntime's {site.transition.operator} of {dtype} with a scale of {scale} rounds otherwise than ONNX's",
+        )
+
+
 def replace_with_constant_of_shape(site: Site) -> None:
     """Replace ConstantFill with ConstantOfShape, whose shape is an attribute, an input, or that of the input."""
     dtype = dtype_attribute(site, "dtype", "float")
@@ -184,6 +213,8 @@ EXPERIMENTAL_OPERATORS = [
     ExperimentalOperator("Scale", lowered=replace_with_mul),
     ExperimentalOperator("ScaledTanh", lowered=_SCALED_TANH),
     ExperimentalOperator("ThresholdedRelu", lowered=replace_with_standard_thresholded_relu),
+    ExperimentalOperator("LayerNormalization", until=17, lowered=replace_with_standard_layer_normalization),
+    ExperimentalOperator("SimplifiedLayerNormalization", until=23, lowered=replace_with_rms_normalization),
     ExperimentalOperator("MeanVarianceNormalization", until=9, lowered=_AXES_ARE_OPEN),
     ExperimentalOperator("ATen", lowered=_NAMES_OF_PYTORCH),
     ExperimentalOperator("GRUUnit", lowered=_GATES_ARE_OPEN),

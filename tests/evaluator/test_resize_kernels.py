@@ -206,10 +206,6 @@ REJECTED: dict[str, tuple[OneNode, str]] = {
     "too few scales": (node("Resize", 13, floats([1]), None, floats(1)), "there must be 2"),
     "scales and sizes": (node("Resize", 13, floats(1), None, floats(1), ints(1)), "only one"),
     "neither scales nor sizes": (node("Resize", 11, floats(1), floats(), floats()), "only one"),
-    "Resize-13 for TensorFlow's nearest neighbour": (
-        node("Resize", 13, floats(1), None, floats(1), coordinate_transformation_mode="tf_half_pixel_for_nn"),
-        "this version has half_pixel",
-    ),
     "Resize-18 symmetric": (
         node("Resize", 18, floats(1), None, floats(1), coordinate_transformation_mode="half_pixel_symmetric"),
         "this version has half_pixel",
@@ -275,6 +271,21 @@ def test_rejected_by_the_text(what: str) -> None:
     case, clause = REJECTED[what]
     assert_rejected(case, clause)
     assert_rejected(case, clause, strict=False)
+
+
+@pytest.mark.parametrize("version", [13, 18, 19])
+def test_the_mode_that_13_gave_up_is_executed_where_not_strict(version: int) -> None:
+    case = node(
+        "Resize",
+        version,
+        floats(1, 2, 3),
+        None,
+        floats(1),
+        nearest_mode="round_prefer_ceil",
+        coordinate_transformation_mode="tf_half_pixel_for_nn",
+    )
+    assert_rejected(case, "given up with version 13")
+    assert_gives(case, floats(2, 3, 3), strict=False)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

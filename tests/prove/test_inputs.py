@@ -11,7 +11,7 @@ import numpy
 import pytest
 from onnx import TypeProto, helper
 
-from opsetlift.proof.inputs import Case, Enough, Input, InputGenerator
+from opsetlift.proof.inputs import Case, Enough, Floor, Input, InputGenerator
 from opsetlift.proof.inputs.filling import NEIGHBOURS, draw, in_words
 from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification.dtypes import element_type, numpy_dtype
@@ -53,6 +53,23 @@ def test_the_same_seed_gives_the_same_cases() -> None:
 
     assert cases(1) == cases(1)
     assert cases(1) != cases(2)
+
+
+@pytest.mark.parametrize("floor", [Floor.NONE, Floor.FULL])
+def test_where_outputs_are_large_no_more_is_tried_than_the_floor_asks_for(floor: Floor) -> None:
+    class Maker(Taker):
+        def __call__(self, case: Case) -> list[Any] | None:
+            super().__call__(case)
+            return [(2, 1 << 20)]
+
+    made = {}
+    for taker in (Taker(), Maker()):
+        generator = InputGenerator([Input("x", tensor("float", ["N", 3]))], [0], floor=floor)
+        generator.run(taker)
+        made[type(taker)] = taker
+        assert not generator.diversity().missing
+    assert len(made[Maker].taken) < len(made[Taker].taken)
+    assert floor is not Floor.NONE or len(made[Maker].taken) == 32
 
 
 def test_symbols_stand_for_one_size_in_all_inputs() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from opsetlift import convert
 from opsetlift.evaluator import Evaluator
+from opsetlift.facts import ModelFacts
 from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
 from opsetlift.rulebook.rule import ExperimentalOperator, unchanged
 from opsetlift.specification.experimental import experimental_operators
@@ -40,6 +41,72 @@ def test_dynamic_slice_becomes_slice():
         text("DynamicSlice (x, s, e, a)", x=given, y="float[A, B] y"),
         f'<ir_version: 5, opset_import: ["": 10]> g ({given}) => (float[A, B] y) {{ y = Slice (x, s, e, a) }}',
     )
+
+
+def normalization(operator, opset=13, scale="float", x="float", outputs="y"):
+    return (
+        f'<ir_version: 7, opset_import: ["": {opset}]> g ({x}[N, 3, 4] x, {scale}[4] s, {scale}[4] b) => '
+        f"({scale}[N, 3, 4] y{', float[N, 3, 1] i' if 'i' in outputs else ''}) {{ {outputs} = {operator} }}"
+    )
+
+
+def test_layer_normalization_of_onnxruntime_is_that_of_17():
+    node = "LayerNormalization <axis = -1, epsilon = 0.01> (x, s, b)"
+    check_rewrite(normalization(node), normalization(node, opset=17).replace("ir_version: 7", "ir_version: 8"))
+
+
+def test_simplified_layer_normalization_of_onnxruntime_is_a_normalization_by_the_root_mean_square():
+    before = normalization("SimplifiedLayerNormalization <epsilon = 0.01> (x, s)", opset=21)
+    after = normalization("RMSNormalization <epsilon = 0.01> (x, s)", opset=23)
+    check_rewrite(before, after.replace("ir_version: 7", "ir_version: 11"))
+
+
+@pytest.mark.quick_share(3)
+@pytest.mark.parametrize("to", [28, 17, 15, 13, 9, 7])
+@pytest.mark.parametrize("dtype", ["float", "float16"])
+@pytest.mark.parametrize(
+    "node",
+    [
+        "LayerNormalization (x, s)",
+        "LayerNormalization <axis = 1> (x, z, z)",
+        "LayerNormalization <axis = -1, stash_type = 1> (x, s, b)",
+        "SimplifiedLayerNormalization <axis = -1> (x, s)",
+    ],
+)
+def test_normalizations_of_onnxruntime_are_written_at_every_target(node, dtype, to):
+    text = normalization(node, scale=dtype, x=dtype).replace(") => (", f", {dtype}[3, 4] z) => (", 1)
+    converted = check_converts(text, to)
+    assert "LayerNormalization" not in {one.op_type for one in converted.graph.node} or to >= 17
+
+
+def test_what_follows_a_normalization_of_onnxruntime_knows_its_shape():
+    before = """<ir_version: 7, opset_import: ["": 13]> g (float[N, 3, 4] x, float[4] s) => (float[A, B, C] y)
+        { l, m = LayerNormalization <axis = 1> (x, s) y = Add (l, m) }"""
+    facts = ModelFacts(model(before))
+    assert [facts.graph.shape(name) for name in "lmy"] == [["N", 3, 4], ["N", 1, 1], ["N", 3, 4]]
+
+
+def test_what_follows_a_crop_knows_its_shape():
+    cropped = text("Crop <border = [1, 0, 1, 2]> (x)").replace("{ y", "{ c").replace("}", "y = Relu (c) }")
+    facts = ModelFacts(model(cropped))
+    assert facts.graph.shape("c") == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("node", "x", "scale", "words"),
+    [
+        ("LayerNormalization (x, s)", "float16", "float", ["float16", "rounds otherwise"]),
+        ("LayerNormalization (x, s)", "double", "double", ["double", "rounds otherwise"]),
+        ("SimplifiedLayerNormalization (x, s)", "float16", "float", ["float16", "rounds otherwise"]),
+    ],
+)
+def test_normalizations_that_onnxruntime_rounds_otherwise_are_refused(node, x, scale, words):
+    check_refusal(normalization(node, x=x, scale=scale), 17, Why.NO_EQUIVALENT, *words)
+
+
+def test_the_reciprocal_root_of_simplified_layer_normalization_is_refused():
+    text = normalization("SimplifiedLayerNormalization (x, s)", outputs="y, i")
+    check_refusal(text, 23, Why.NO_EQUIVALENT, "reciprocal of the root")
 
 
 NODES = {

@@ -128,7 +128,7 @@ def _inferred_types(
     definition = with_slices_inferred_rightly(definition)
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
-        return with_uninferred_shapes(read, domain, question.ask(read), type_of)
+        return with_uninferred_shapes(read, definition, question.ask(read), type_of)
     except ONNX_ERRORS:
         # onnx cannot make sense of the node: nothing is known of its outputs.
         if not definition.takes_subgraphs:

@@ -40,6 +40,9 @@ _NUDGE = 2.0**-6
 _LAST_PLACES = 4
 """By so many units in the last place inputs are changed to see how much a finite result hangs on rounding."""
 
+_SPREAD = 2
+"""So many times the largest change that was seen, as few such inputs do not show the largest that there is."""
+
 _COMPARED = 256
 """In so many elements of each output it is seen whether outputs vary."""
 
@@ -259,7 +262,8 @@ class _Runner:
             for one in self._nudged_results(case, name, _nudged_last_places):
                 if one.shape == before.shape:
                     explains_overflow = numpy.isinf(one) == numpy.isinf(after)
-                    near |= (difference <= _distance(before, one, largest)) & (~overflow_differs | explains_overflow)
+                    change = _SPREAD * _distance(before, one, largest)
+                    near |= (difference <= change) & (~overflow_differs | explains_overflow)
         if not self._verdict(expected, numpy.where(apart | near, expected, actual)).equal:
             return False
         changes = numpy.zeros_like(apart)

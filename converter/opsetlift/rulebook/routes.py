@@ -112,11 +112,11 @@ class Routes:
     def _build(self, domain: str, operator: str, source: int, target: int) -> Route | None:
         found = history(domain, operator)
         if found is None or not found.since_version(source):
+            if transition := self._rule_book.experimental(domain, operator, source):
+                return Route((RoutedTransition(transition, self._rule_book.rule(transition), ()),), descend=True)
             needs_runtime_check = (domain, operator) in self._needing_check
             if domain not in CONVERTED_DOMAINS or (source == target and not needs_runtime_check):
                 return Route(descend=True)
-            if transition := self._rule_book.experimental(domain, operator, source):
-                return Route((RoutedTransition(transition, self._rule_book.rule(transition), ()),), descend=True)
             since = f"; it was introduced in {found.introduction}" if found else ""
             sentence = f"opset {source} has no operator {operator}{since}, so its meaning is unknown"
             return Route(descend=True, why=Why.UNKNOWN_OPERATOR, sentence=sentence)

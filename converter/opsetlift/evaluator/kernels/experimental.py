@@ -3,6 +3,7 @@
 Where those are short, onnx's table of what to write instead decides. Narrow floats are computed in float.
 
 GRUUnit, ATen and MeanVarianceNormalization before 9 have no kernel: nothing says what they compute.
+LayerNormalization before 17 and SimplifiedLayerNormalization are onnxruntime's; ONNX's texts of 17 and 23 say the same.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from opsetlift.evaluator.kernels.normalization import layer_normalization, rms_normalization
 from opsetlift.evaluator.kernels.numeric import as_dtype, widened
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
@@ -158,3 +160,25 @@ def _shape(call: Call, like: Array | None) -> list[int]:
     if like.ndim != 1:
         call.fail(f"the shape must be a 1-D tensor, not of rank {like.ndim}")
     return [*map(int, like.tolist()), *extra]
+
+
+@kernel("LayerNormalization", since=[1])
+def early_layer_normalization(
+    call: Call, x: Array, scale: Array, b: Array | None = None
+) -> Array | tuple[Array | None, Array | None, Array | None]:
+    """LayerNormalization-1: That of version 17, which onnxruntime has at every opset; float x [*shape], one dtype."""
+    _check_dtypes(call, x, scale)
+    return layer_normalization(call, x, scale, b)
+
+
+@kernel("SimplifiedLayerNormalization", since=[1])
+def simplified_layer_normalization(call: Call, x: Array, scale: Array) -> Array:
+    """SimplifiedLayerNormalization-1: RMSNormalization-23, as onnxruntime has it; float x [*shape], one dtype."""
+    _check_dtypes(call, x, scale)
+    return rms_normalization(call, x, scale)
+
+
+def _check_dtypes(call: Call, x: Array, scale: Array) -> None:
+    """Where the dtypes differ, and of doubles, ONNX's text rounds on the way, and onnxruntime does not."""
+    if x.dtype != scale.dtype or x.dtype == numpy.float64:
+        call.fail(f"X of {x.dtype} and a scale of {scale.dtype} are not computed as ONNX's text has it")

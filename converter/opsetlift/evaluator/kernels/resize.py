@@ -137,7 +137,7 @@ def resize(
     """
     attributes = call.attributes
     axes = distinct_axes(call, attributes.get("axes", range(data.ndim)), data.ndim)
-    transformation = _one_of(call, "coordinate_transformation_mode", _transformations(call.since_version))
+    transformation = _transformation(call)
     mode = _one_of(call, "mode", ("nearest", "linear", "cubic"))
     crop = transformation == "tf_crop_and_resize"
     regions = _regions(call, roi, len(axes)) if crop else [(numpy.float32(0), numpy.float32(1))] * len(axes)
@@ -190,13 +190,16 @@ def _one_of(call: Call, attribute: str, values: Sequence[str]) -> str:
     return value
 
 
-def _transformations(since_version: int) -> list[str]:
+def _transformation(call: Call) -> str:
     names = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
-    if since_version == 11:
-        names.append("tf_half_pixel_for_nn")
-    if since_version >= 19:
+    if call.since_version >= 19:
         names.append("half_pixel_symmetric")
-    return names
+    if call.attributes["coordinate_transformation_mode"] == "tf_half_pixel_for_nn":
+        if call.since_version > 11:
+            # ONNX released a test of it with opset 13, exporters went on writing it, and runtimes take it.
+            call.fail_if_strict("tf_half_pixel_for_nn was given up with version 13")
+        names.append("tf_half_pixel_for_nn")
+    return _one_of(call, "coordinate_transformation_mode", names)
 
 
 def _regions(call: Call, roi: Array | None, count: int) -> list[tuple[numpy.float32, numpy.float32]]:

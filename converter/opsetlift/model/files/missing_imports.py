@@ -8,7 +8,10 @@ from onnx import ModelProto
 
 from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.specification.history import CONVERTED_DOMAINS, canonical_domain, display_domain, history
+from opsetlift.specification.history import canonical_domain, display_domain, history
+
+_OPSETS_OF_ONNXRUNTIME = {"com.microsoft": 1}
+"""Domains that onnx does not define; onnxruntime has had one opset of each."""
 
 
 def with_missing_imports(model: ModelProto, scopes: Sequence[DefUse]) -> tuple[ModelProto, list[str]]:
@@ -16,16 +19,16 @@ def with_missing_imports(model: ModelProto, scopes: Sequence[DefUse]) -> tuple[M
 
     `scopes` are the main graph and its subgraphs.
 
-    skl2onnx has written such models. onnxruntime takes the newest opset that it knows; where each operator of the
-    domain that the model uses has one definition only, every opset since the last of their introductions says the
-    same. Other models stay as they are, and are turned down.
+    skl2onnx and many who build nodes by hand have written such models. onnxruntime takes the newest opset that it
+    knows; where each operator of the domain that the model uses has one definition only, every opset since the last of
+    their introductions says the same. Other models stay as they are, and are turned down.
     """
     imported = imported_opsets(model.opset_import)
     found: dict[str, int] = {}
     if imported:
         used = {canonical_domain(domain) for scope in scopes for domain, _, _ in scope.operators}
-        for domain in CONVERTED_DOMAINS:
-            if domain in used and domain not in imported and (opset := _only_opset(scopes, domain)):
+        for domain in sorted(used.difference(imported)):
+            if opset := _OPSETS_OF_ONNXRUNTIME.get(domain) or _only_opset(scopes, domain):
                 found[domain] = opset
     if not found:
         return model, []

@@ -153,6 +153,9 @@ TURNS_NOT_FINITE = 16
 TURNS_OF_OWN_NUMBERS = 8
 """How many tensors are drawn from the numbers of the site alone."""
 
+MOST_HANDLED = 1 << 26
+"""Elements of inputs and outputs in all, after which no more is tried than the floor asks for."""
+
 MOST_STRETCHES = 64
 """In so many tensors at most the lists of the site stand as they are."""
 
@@ -250,7 +253,8 @@ class InputGenerator:
         self._is_brief = floor is Floor.BRIEF
         self._constants = constants
         self._limit = limit
-        self._number_accepted = self._number_rejected = 0
+        self._number_accepted = self._number_rejected = self._elements = 0
+        self._is_exploring = False
         self._kept: list[tuple[Sequence[Any], Case]] = []
         """Accepted cases, and the shapes of their outputs."""
         self._results_of: dict[tuple[Shape, ...], str] = {}
@@ -293,22 +297,12 @@ class InputGenerator:
 
         def counted(case: Case) -> Sequence[Any] | None:
             ran = attempt(case)
-            if ran is None:
-                self._number_rejected += 1
-            else:
-                shapes = list(ran)  # without what both sides gave, which may be large
-                self._number_accepted += 1
-                self._keep(case, shapes)
-                self._note_settings(case)
-                sizes = tuple(numpy.shape(value) for value in case.values.values() if isinstance(value, numpy.ndarray))
-                self._sizes_follow_values |= self._results_of.setdefault(sizes, repr(shapes)) != repr(shapes)
-                self._floor.record(case, shapes)
-                if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
-                    raise Explored
+            self._count(case, ran)
             return ran
 
         wanted = self._wanted(counted)
         try:
+            self._is_exploring = True
             try:
                 for case in self._first:
                     wanted(case)
@@ -327,6 +321,7 @@ class InputGenerator:
                     wanted(Case("no inputs", {}))
             except Explored:
                 pass
+            self._is_exploring = False
             self._floor.complete(wanted)
             if self._is_brief:
                 self._try_neighbours(wanted)
@@ -339,6 +334,25 @@ class InputGenerator:
             self._search_boundaries(wanted)
         except Enough:
             pass
+
+    def _count(self, case: Case, ran: Sequence[Any] | None) -> None:
+        """Take note of a case that was tried. Raises Explored where nothing more needs to be looked for."""
+        if ran is None:
+            self._number_rejected += 1
+        else:
+            shapes = list(ran)  # without what both sides gave, which may be large
+            self._number_accepted += 1
+            self._keep(case, shapes)
+            self._note_settings(case)
+            sizes = tuple(numpy.shape(value) for value in case.values.values() if isinstance(value, numpy.ndarray))
+            self._sizes_follow_values |= self._results_of.setdefault(sizes, repr(shapes)) != repr(shapes)
+            self._floor.record(case, shapes)
+            if self._limit is not None and self._number_accepted >= self._limit and not case.is_required:
+                raise Explored
+        self._elements += sum(map(numpy.size, case.values.values()))
+        self._elements += sum(math.prod(one) for one in ran or () if isinstance(one, tuple))
+        if self._is_exploring and self._elements > MOST_HANDLED:
+            raise Explored
 
     def _keep(self, case: Case, shapes: Sequence[Any]) -> None:
         """Keep a case to be changed: of each shape of outputs the first ones, others in turn."""
