@@ -89,6 +89,11 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
+    if target.contributed:
+        lacking = sum(one is None for one in target.contributed.values())
+        counts = f"{len(target.contributed) - lacking}, and {lacking} of other versions that it lacks"
+        domains = ", ".join(sorted({domain for domain, _ in target.contributed}))
+        yield printable(f"  operators of {domains}: {counts}{_source(target, 'contributed')}")
     operators_of: dict[tuple[str, str], list[str]] = {}
     for form in target.forms:
         operators_of.setdefault((form.text, form.source), []).append(form.operator)
@@ -132,6 +137,10 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
                 {variable: sorted(dtypes) for variable, dtypes in grid.items()} for grid in grids
             ]
             for (domain, operator, since), grids in sorted(target.kernels.items())
+        },
+        "contributed": {
+            f"{domain}.{operator}": None if one is None else {"inputs": list(one.inputs), "lacks": sorted(one.lacks)}
+            for (domain, operator), one in sorted(target.contributed.items())
         },
         "forms": [{"operator": form.operator, "text": form.text, "source": form.source} for form in target.forms],
         "quirks": [asdict(quirk) for quirk in target.quirks],

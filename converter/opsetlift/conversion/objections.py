@@ -30,7 +30,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _uncomputed_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
-    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs):
+    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.contributed):
         return found
     refused = _possibly_refused(facts, target)
     with_constant_inputs = {operator for operator, _ in target.constant_inputs}
@@ -41,8 +41,8 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
-            if f"{domain}.{node.op_type}" in target.operators_lacking and key not in facts.functions:
-                found.append(_refusal(f"{target.called} has no {node.op_type} of {domain}", node, scope))
+            if key not in facts.functions and (sentence := target.objection_to_contributed(domain, node)):
+                found.append(_refusal(sentence, node, scope))
                 continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))
             if what not in may_matter:

@@ -91,6 +91,9 @@ def known_of_operators(
     for key in operators:
         domain, operator = key
         is_lacking = operator in target.operators_lacking or f"{domain}.{operator}" in target.operators_lacking
+        if key in target.contributed:
+            found[key] = (is_lacking, target.contributed[key])
+            continue
         if key not in target.operators_to_check and not is_lacking:
             continue
         opset = opsets.get(domain)

@@ -99,6 +99,9 @@ from then on, which no input takes that needs a constant; what those in `alone` 
 it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share
 constants. Copies are written where they are needed.
 
+`contributed` names a file beside this one, with what each version has of operators of the runtime's own domain
+(contributed_file.py).
+
 `misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
 these operators are written without such a name.
 
@@ -123,6 +126,7 @@ from opsetlift.specification.dtypes import numpy_dtype, tensor_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import printable
+from opsetlift.targets.contributed_file import ContributedFile
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
@@ -288,12 +292,15 @@ def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_f
 class _Reader:
     def __init__(self, name: str, content: Mapping[str, Any], read_beside: Callable[[str], str]) -> None:
         self._name = name
-        self._check_keys("the file", content, {"title", "sources", "release", "quirk", "kernels", "form"})
+        self._check_keys(
+            "the file", content, {"title", "sources", "release", "quirk", "kernels", "contributed", "form"}
+        )
         self.title = self._text("the file", content, "title")
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
+        self._contributed, self._contributed_source = self._read_contributed(content.get("contributed"), read_beside)
         self._forms = self._forms_of(content.get("form", []))
         self._measured_forms = self._forms_of(self._forms_beside(content.get("kernels"), read_beside))
         self._measured = self._measured_versions(content.get("kernels"))
@@ -346,6 +353,7 @@ class _Reader:
             sources=self._all_sources(release),
             kernels=self._kernels.at(like or version) if self._kernels else {},
             forms=tuple(self._forms_at(version, like, where, release)),
+            contributed=self._contributed.at(like or version) if self._contributed else {},
             is_measured=version in self._measured,
             like=like,
         )
@@ -417,6 +425,18 @@ class _Reader:
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
 
+    def _read_contributed(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[ContributedFile | None, str]:
+        if fact is None:
+            return None, ""
+        self._check_keys("contributed", fact, {"file", "source"})
+        name = self._text("contributed", fact, "file")
+        try:
+            return ContributedFile(read_beside(name)), self._source("contributed", fact)
+        except ModelFileError as error:
+            raise self._fault(f"contributed: {error}") from error
+        except (OSError, UnicodeDecodeError, KernelFileError) as error:
+            raise self._fault(f"contributed: {name}: {error}") from error
+
     def _forms_beside(self, fact: Any, read_beside: Callable[[str], str]) -> list[Any]:
         """The forms in the file that `kernels` names for them."""
         if fact is None or "forms" not in fact:
@@ -454,6 +474,8 @@ class _Reader:
             sources["functions"] = _NEWER_THAN_THE_OPSET
         if self._kernels:
             sources["kernels"] = self._kernel_source
+        if self._contributed:
+            sources["contributed"] = self._contributed_source
         return sources
 
     def _quirk(self, entry: Mapping[str, Any]) -> Quirk:

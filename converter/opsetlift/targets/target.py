@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from onnx import NodeProto
+
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, display_domain
+from opsetlift.targets.contributed import ContributedOperators
 from opsetlift.targets.forms import Form, Kernels
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.shared_constants import SharedConstants
@@ -67,6 +70,8 @@ class Target:
     """The dtypes in which it computes operators of which it lacks some."""
     forms: tuple[Form, ...] = ()
     """Ways to write a node that it does not take."""
+    contributed: ContributedOperators = field(default_factory=dict)
+    """What it has of operators of its own domain."""
     is_measured: bool = False
     """Whether what it computes was measured in this very version, and not read in documents or measured in another."""
     like: str = ""
@@ -97,6 +102,15 @@ class Target:
         for form in self.forms:
             found.setdefault((form.domain, form.operator), []).append(form)
         return found
+
+    def objection_to_contributed(self, domain: str, node: NodeProto) -> str:
+        """Why it does not take a node of an operator of its own, in a sentence; "" where nothing is known."""
+        key = (domain, node.op_type)
+        known = self.contributed.get(key)
+        if f"{domain}.{node.op_type}" in self.operators_lacking or (known is None and key in self.contributed):
+            return f"{self.called} has no {node.op_type} of {domain}"
+        objection = "" if known is None else known.objection(node)
+        return objection and f"{self.called} {objection}"
 
     @property
     def spelling(self) -> str:
