@@ -10,5 +10,6 @@ PUBLIC_MODULES = (
     "opset_search",  # the nearest opsets that work
     "retyping",  # a model with other dtypes
     "unnamed_dimensions",  # names for open sizes
+    "untyped_outputs",  # types for outputs that declare none
     "walked",  # a copy of a model at other opsets
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto, TypeProto
 
-from opsetlift.facts import ModelFacts
-from opsetlift.facts.value_types import MADE_UP
+from opsetlift.facts import MADE_UP, ModelFacts
 from opsetlift.model.files import ModelFileError
 from opsetlift.specification.dtypes import type_string
 
