@@ -241,6 +241,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
+    Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
     Fallback("InstanceNormalization", reshape_other_ranks_to_images),
     Fallback("LayerNormalization", give_a_bias_or_negate_twice),
 ]

@@ -92,9 +92,16 @@ def replace_with_resize(site: Site) -> None:
     site.become("Resize")
 
 
-def pass_scales_through_a_node(site: Site) -> None:
-    """Compute the scales by an Identity, for a runtime that cannot read those of an initializer."""
-    if site.target >= _SCALES_AS_INPUT:
+def resample_or_pass_scales_through_a_node(site: Site) -> None:
+    """Write out what interpolates along other axes than the last two; else compute the scales by an Identity.
+
+    The latter is for a runtime that cannot read those of an initializer.
+    """
+    is_an_input = site.transition.newer >= _SCALES_AS_INPUT
+    scales = site.constant_value(1) if is_an_input else numpy.array(site.attribute("scales"), numpy.float32)
+    if scales is not None and site.attribute("mode", "nearest") == "linear" and (scales[:-2] != 1).any():
+        _resample(site, site.constant(scales, hint="scales"))
+    elif site.target >= _SCALES_AS_INPUT:
         site.set_input(1, site.op.Identity(site.input(1)))
 
 
@@ -113,6 +120,12 @@ STEPS = [
     Step("Upsample", 9, 10, up=replace_with_resize, down=unchanged, because=_DEPRECATED),
 ]
 
+_RESAMPLE = resampling(
+    resample_or_pass_scales_through_a_node,
+    when="floats are interpolated along other axes than the last two",
+    divides=False,
+)
+
 FALLBACKS = [
-    Fallback("Upsample", pass_scales_through_a_node),
+    Fallback("Upsample", _RESAMPLE),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
+from opsetlift.conversion.captured_initializers import read_captured_initializers
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
 from opsetlift.conversion.walked import Walked
@@ -32,6 +33,9 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
         )
+    if runtime is not None and not runtime.takes_captured_initializers:
+        read = read_captured_initializers(source, walked)
+        done.notes += [f"a Shape reads {name!r}, which {runtime.called} does not find otherwise" for name in read]
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)
     return done

@@ -10,7 +10,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
 from opsetlift.conversion.own_constants import shared_defaults
 from opsetlift.facts import ModelFacts, ScopeFacts
-from opsetlift.model.scopes import GRAPH_PATH, called_function_key, referenced_names, subgraphs_within
+from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
@@ -26,7 +26,6 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
-    found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
@@ -71,7 +70,6 @@ def what_objections_depend_on(
         target.input_dtypes_refused,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
-        target.takes_captured_initializers,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
         target.shared_constants,
@@ -95,18 +93,6 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             f"--fix-shapes {shlex.quote(_sizes_to_fix(are_open))} sets them, with your sizes in place of each 1"
         )
         yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
-
-
-def _captured_initializers(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
-    graph = facts.model.graph
-    captured = {name for inner in subgraphs_within(graph) for name in referenced_names(inner)}
-    beside = {name for node in graph.node for name in node.input} | {info.name for info in graph.input}
-    for tensor in graph.initializer:
-        if tensor.name in captured - beside:
-            sentence = (
-                f"only subgraphs read the initializer {tensor.name!r}, and {target.called} does not find it there"
-            )
-            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 
 def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:

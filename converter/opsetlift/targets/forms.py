@@ -139,6 +139,8 @@ class Form:
     """Inputs whose first size is not known."""
     sizes_as_inputs: frozenset[str] = frozenset()
     """Inputs computed from sizes and constants alone, among them those of a tensor whose first is not known."""
+    resized_axes: frozenset[int] = frozenset()
+    """Axes of the first input, each of which has another size in the first output."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
     stored_dtypes: frozenset[str] = frozenset()
@@ -229,6 +231,7 @@ class Form:
             (self.stored_dtypes, self._stores_one_of_the_dtypes),
             (self.widened_inputs, self._widens_its_inputs),
             (self.lengths, self._has_the_lengths),
+            (self.resized_axes, self._resizes_the_axes),
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
@@ -341,6 +344,12 @@ class Form:
             if known is not None and bool((known < 0).any()):
                 found.add(one.formal)
         return found >= self.negative
+
+    def _resizes_the_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        before, after = scope.shape(node.input[0]), scope.shape(node.output[0])
+        if before is None or after is None or len(before) != len(after):
+            return False
+        return all(axis < len(before) and before[axis] != after[axis] for axis in self.resized_axes)
 
     def _widens_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         result = scope.shape(node.output[0])

@@ -69,20 +69,21 @@ are not known), `empty_inputs` (with a size of 0), `ranked_inputs` and `unranked
 `input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `behind` and `not_behind`
 (the same up to a dozen nodes before), `not_read_by` (operators that read the first output), `chain` (operators, the
 first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which broadcasting
-repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }:
-at least so many numbers), `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have
-other second sizes, or sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no
-elements along the attribute axis), `joins_beside_channels` (a constant of several numbers, smaller than the result, has
-axes above 1 other than the second one of the result and those that follow it without a gap), `joins_channels_behind`
-(reductions: a constant with one axis above 1 may lie along the second axis of what one of them reduced, with nodes of
-one computed input between), `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches`
-(attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the subgraph
-that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the
-chain reads no constants), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis,
-as { indices = "data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of attributes and
-constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of
-theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a
-result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
+repeats), `resized_axes` (of the first input, each of which has another size in the first output), `stored_dtypes` (of
+constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers),
+`joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
+sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no elements along the
+attribute axis), `joins_beside_channels` (a constant of several numbers, smaller than the result, has axes above 1 other
+than the second one of the result and those that follow it without a gap), `joins_channels_behind` (reductions: a
+constant with one axis above 1 may lie along the second axis of what one of them reduced, with nodes of one computed
+input between), `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches` (attributes, each
+with a regular expression that is found in it), `within` (operators, one of which holds the subgraph that it is in),
+`single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the chain reads no
+constants), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices =
+"data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of attributes and constant
+inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of theirs),
+`has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a result
+along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
 `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
 which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
 values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before
@@ -210,6 +211,7 @@ _FORM_KEYS = {
         "joins_channels_behind",
         "joins_beside_channels",
         "single_axes",
+        "resized_axes",
         "longer_inputs",
         "matches",
         "within",
@@ -531,6 +533,7 @@ class _Reader:
             joins_channels=entry.get("joins_channels", False),
             joins_beside_channels=entry.get("joins_beside_channels", False),
             single_axes=entry.get("single_axes", {}),
+            resized_axes=frozenset(entry.get("resized_axes", ())),
             matches=entry.get("matches", {}),
             longer_inputs=entry.get("longer_inputs", {}),
             reads_graph_inputs=entry.get("reads_graph_inputs", False),
