@@ -36,6 +36,7 @@ from opsetlift.proof import (
     Trial,
     Verdict,
     dims_of,
+    folded_tensors,
     interface_differences,
     long_lists,
     model_inputs,
@@ -157,9 +158,11 @@ class _Comparison:
         def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
             is_thorough = self.extent is _THOROUGH
-            numbers = numbers_of([self.original, self.result], MOST_NUMBERS, in_tables=is_thorough)
+            models = self.original, self.result
+            computed = [folded_tensors(model, self.base_dir) for model in models] if is_thorough else ((), ())
+            numbers = numbers_of(models, MOST_NUMBERS, in_tables=is_thorough, computed=computed)
             if is_thorough:
-                numbers += numbers_of_differences(self.original, self.result)[:MOST_NUMBERS]
+                numbers += numbers_of_differences(*models, computed)[:MOST_NUMBERS]
             lists = long_lists(self.original, self.result) if is_thorough else []
             words = texts_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}

@@ -23,6 +23,7 @@ from opsetlift.proof.conversions import prove_conversion
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
+from opsetlift.proof.folded_constants import folded_tensors
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
 from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
@@ -85,6 +86,7 @@ __all__ = [
     "ask_onnxruntime",
     "default_folder",
     "dims_of",
+    "folded_tensors",
     "given_cases",
     "interface_differences",
     "long_lists",

@@ -16,9 +16,11 @@ from opsetlift.model.files import all_tensors, repaired
 from opsetlift.model.scopes import imported_opsets, subgraphs_within
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.compare import Tolerance
+from opsetlift.proof.constant_outputs import follow_from_form
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
+from opsetlift.proof.folded_constants import folded_tensors
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.model_numbers import (
@@ -166,8 +168,9 @@ def prove_models(
         shapes_tell=False,
     )
 
-    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
-    numbers += numbers_of_differences(one, other)
+    computed = folded_tensors(one, folder), folded_tensors(other, other_folder)
+    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True, computed=computed)
+    numbers += numbers_of_differences(one, other, computed)
     cost = max(_cost(one), _cost(other))
     long = sorted(
         {
@@ -318,6 +321,7 @@ def note_constant_outputs(trial: Trial, model: ModelProto, base_dir: str) -> Non
     if not trial.diversity.outputs_vary:
         facts = ModelFacts(model, base_dir).graph
         trial.diversity.may_be_constant |= all(facts.constant(info.name) is not None for info in model.graph.output)
+        trial.diversity.may_be_constant |= follow_from_form(model, model_inputs(model))
 
 
 def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:

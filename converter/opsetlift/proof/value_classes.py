@@ -8,12 +8,12 @@ same classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, partial
 
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
-from opsetlift.evaluator import run_node, sparse_tensor_value, tensor_value
+from opsetlift.evaluator import may_read_only_shapes, run_node, sparse_tensor_value, tensor_value
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import DefUse, Operator
 from opsetlift.model.scopes import function_key, imported_opsets
@@ -65,6 +65,8 @@ class ClassedModel:
         for name, tensor in self.index.initializers.items():
             self.classes[name] = constant_class(self._content(tensor))
         self.classes.update((name, input_class(name)) for name in self.index.inputs)
+        self.folded: Mapping[str, Array] = {}
+        """What is computed from constants alone and stands for a constant."""
         self._functions = {function_key(one) for one in model.functions}
         self._heads: dict[Class, Class] = {}
 
@@ -89,6 +91,20 @@ class ClassedModel:
         found.discard("")
         return found
 
+    @cached_property
+    def on_sizes(self) -> Set[int]:
+        """The nodes that compute with sizes of values and constants alone, by position."""
+        index = self.index
+        known = {"", *index.initializers} - set(index.inputs)
+        found: set[int] = set()
+        for position, names in enumerate(index.outputs_by_node):
+            domain, operator, _ = index.operators_by_node[position]
+            reads_shapes = may_read_only_shapes(canonical_domain(domain), operator)
+            if position not in index.subgraphs_by_node and (reads_shapes or known.issuperset(index.reads(position))):
+                found.add(position)
+                known.update(names)
+        return found
+
     def constant(self, position: int) -> Class | None:
         """The class of what a Constant node holds; None of other nodes."""
         if not self._is(position, "Constant"):
@@ -98,6 +114,11 @@ class ClassedModel:
             return constant_class(self._content(attributes[0].t))
         held = run_node(self.nodes[position], [], self.opsets, strict=False)[0]
         return constant_class(held)
+
+    def is_computed(self, name: str) -> bool:
+        """Whether a node computes a value that does not just hold it."""
+        position = self.index.positions.get(name)
+        return position is not None and not self._is(position, "Constant")
 
     def source_of_identity(self, position: int) -> str:
         """What an Identity passes on; "" of other nodes."""
@@ -144,7 +165,7 @@ class SharedValues:
         folded: Values that the original computes from constants alone, with what they are.
     """
 
-    def __init__(self, original: ClassedModel, result: ClassedModel, folded: Mapping[str, Class]) -> None:
+    def __init__(self, original: ClassedModel, result: ClassedModel, folded: Mapping[str, Array]) -> None:
         self.same = 0
         """How many nodes of the result are the same as in the original, and read the same."""
         self.obligations: list[list[str]] = []
@@ -154,15 +175,21 @@ class SharedValues:
         self.ranks: dict[Class, int] = {}
         """Where in the original a value of the class is computed first."""
         self._first: dict[Class, int] = {}
-        self._class_original(original, folded)
+        self._constants: dict[Class, Class] = {}
+        """What outputs of nodes of the original are that stand for constants."""
+        original.folded = folded
+        self._class_original(original)
         self._class_result(original, result)
 
-    def _class_original(self, original: ClassedModel, folded: Mapping[str, Class]) -> None:
+    def _class_original(self, original: ClassedModel) -> None:
         for name, one in original.classes.items():
             self._note(one, name, BEFORE_ALL)
         for position in range(original.size):
             for name, one in self._outputs(original, position, partial(self._place_of, position)):
-                original.classes[name] = folded.get(name, one)
+                if name in original.folded and is_computed(one):
+                    self._constants[one] = constant_class(original.folded[name])
+                    one = self._constants[one]
+                original.classes[name] = one
                 self._note(original.classes[name], name, position)
 
     def _place_of(self, position: int, key: Class) -> int:
@@ -176,7 +203,7 @@ class SharedValues:
         for names in result.index.outputs_by_node:
             for name in filter(None, names):
                 expected = original.classes.get(name)
-                if expected is not None and is_computed(expected):
+                if expected is not None and (is_computed(expected) or name in original.folded):
                     result.classes[name] = expected
         for position in range(result.size):
             unproven = []
@@ -208,4 +235,5 @@ class SharedValues:
         found = first(side.key(position))
         for place, name in enumerate(names):
             if name:
-                yield name, ("new", name) if found is None else ("value", found, place)
+                one = ("new", name) if found is None else ("value", found, place)
+                yield name, self._constants.get(one, one)
