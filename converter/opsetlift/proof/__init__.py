@@ -34,17 +34,20 @@ from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.side_by_side import (
     MOST_NUMBERS,
     WholeModelResult,
+    drives_of,
     interface_differences,
     long_lists,
     model_inputs,
     note_constant_outputs,
     prove_models,
     try_overridden,
+    ways_of,
 )
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.verdict_cache import VerdictCache, default_folder
+from opsetlift.proof.watching import Differences, Inside, inside_of
 
 __all__ = [
     "MOST_NUMBERS",
@@ -55,6 +58,7 @@ __all__ = [
     "ConversionProof",
     "Data",
     "Destination",
+    "Differences",
     "DtypeProof",
     "Explored",
     "FixedShapes",
@@ -62,6 +66,7 @@ __all__ = [
     "Input",
     "InputDiversity",
     "InputGenerator",
+    "Inside",
     "NotEquivalent",
     "OnnxruntimeMissing",
     "OnnxruntimeVerdict",
@@ -86,8 +91,10 @@ __all__ = [
     "ask_onnxruntime",
     "default_folder",
     "dims_of",
+    "drives_of",
     "folded_tensors",
     "given_cases",
+    "inside_of",
     "interface_differences",
     "long_lists",
     "model_inputs",
@@ -106,4 +113,5 @@ __all__ = [
     "trace_as_dict",
     "try_overridden",
     "try_sides",
+    "ways_of",
 ]

@@ -244,6 +244,12 @@ def _in_attribute(attribute: AttributeProto, limit: int) -> Iterator[float | byt
             yield from _in_graph(attribute.g, limit)
 
 
+def numbers_in_tensor(tensor: TensorProto) -> list[float]:
+    """The finite numbers in a small constant."""
+    found = _in_tensor(tensor, MOST_ELEMENTS)
+    return [one for one in found if not isinstance(one, bytes) and math.isfinite(one)]
+
+
 def _in_tensor(tensor: TensorProto, limit: int) -> Iterator[float | bytes]:
     if tensor.data_location == TensorProto.EXTERNAL or math.prod(tensor.dims) > limit:
         return

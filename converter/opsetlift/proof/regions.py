@@ -29,6 +29,9 @@ from opsetlift.specification.dtypes import type_string
 _LARGEST = 64
 """Nodes of a side above which a region is too large to be tried instead of the whole."""
 
+_MOST_OPEN = 6
+"""After so many values that are not proven by a region, it is left to the whole."""
+
 _MOST_ON_SIZES = 1 << 11
 """The same of nodes that compute with sizes alone: they cost little, and no number that is drawn gets lost in them."""
 
@@ -88,7 +91,8 @@ def regions_of(
         prove: Executes a region.
 
     Returns:
-        The regions; None where one of them was not proven, so that only the whole can be compared.
+        The regions; None where one of them was not proven, so that only the whole can be compared. The first of those
+        that were not are executed all the same, as what differs there is to be looked for in the whole.
     """
     sides = ClassedModel(original, base_dir), ClassedModel(result, base_dir)
     facts = [ModelFacts(side.model, base_dir).graph for side in sides]
@@ -100,18 +104,32 @@ def regions_of(
         shared = SharedValues(*sides, _folded(*sides, facts[0]))
         cutter = _Cutter(*sides, shared, facts)
         verdicts: dict[Key, Verdict] = {}
+        left_open = 0
         for names in shared.obligations:
-            for key, region in cutter.regions(names):
-                if key not in verdicts:
-                    verdicts[key] = prove(region)
-                if verdicts[key] is Verdict.DIFFERENT:
-                    return None
-                if verdicts[key] is Verdict.EQUAL:
-                    break
-    except (_CannotTell, EvaluationError, ModelFileError):
+            left_open += not _is_met(cutter.regions(names), verdicts, prove)
+            if left_open >= _MOST_OPEN:
+                return None
+    except (EvaluationError, ModelFileError):
+        return None
+    if left_open:
         return None
     distinct = sum(one is Verdict.EQUAL for one in verdicts.values())
     return Regions(shared.same, distinct, len(shared.obligations))
+
+
+def _is_met(
+    regions: Iterator[tuple[Key, Region]], verdicts: dict[Key, Verdict], prove: Callable[[Region], Verdict]
+) -> bool:
+    """Whether one of some regions, each wider than the last, is equal before values differ in one."""
+    try:
+        for key, region in regions:
+            if key not in verdicts:
+                verdicts[key] = prove(region)
+            if verdicts[key] is not Verdict.OPEN:
+                return verdicts[key] is Verdict.EQUAL
+    except _CannotTell:
+        pass
+    return False
 
 
 def _mean_the_same_functions(original: ModelProto, result: ModelProto) -> bool:
