@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TypeProto, ValueInfoProto
@@ -31,6 +32,9 @@ _LARGEST = 64
 
 _MOST_OPEN = 6
 """After so many values that are not proven by a region, it is left to the whole."""
+
+_MOST_WIDENINGS = 24
+"""So often a region is widened at most."""
 
 _MOST_ON_SIZES = 1 << 11
 """The same of nodes that compute with sizes alone: they cost little, and no number that is drawn gets lost in them."""
@@ -122,7 +126,7 @@ def _is_met(
 ) -> bool:
     """Whether one of some regions, each wider than the last, is equal before values differ in one."""
     try:
-        for key, region in regions:
+        for key, region in islice(regions, _MOST_WIDENINGS):
             if key not in verdicts:
                 verdicts[key] = prove(region)
             if verdicts[key] is not Verdict.OPEN:

@@ -28,6 +28,9 @@ _Numbers = dict[str, dict[Number, None]]
 _LOOKED_AT, _MOST_OF_A_CASE = 64, 3
 """So many different numbers, among the first ones of an input for which a region differs, are taken."""
 
+_FIRST = 3
+"""They come behind so many numbers that stand in the region."""
+
 _MOST_FOLLOWED = 64
 """So many nodes are followed from where models differ."""
 
@@ -73,7 +76,8 @@ class Differences:
                 numbers = _first_numbers(value)
                 for side in held:
                     if name in side:
-                        side[name] = dict.fromkeys([*numbers, *side[name]])
+                        most_promising, others = [*side[name]][:_FIRST], [*side[name]][_FIRST:]
+                        side[name] = dict.fromkeys([*most_promising, *numbers, *others])
         for side, model, which in zip(held, (original, result), (0, 1), strict=True):
             ends = {pair[which] for region, _ in self._found.values() for pair in region.outputs}
             _add(side, _in_nodes(_computed_from(model.graph, ends), model.graph, ()))

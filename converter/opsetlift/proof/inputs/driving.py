@@ -28,6 +28,8 @@ _MOST_COMPARED = 1 << 12
 _CLOSE = 2.0**-23
 """Values are neighbours that differ by less than that, relative to the number."""
 
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
 _LEAST_SHARE = 0.02
 """The way is not parted nearer to an end than that: what is computed need not grow evenly along it."""
 
@@ -110,8 +112,9 @@ class Driving:
         if found is None:
             return
         element, ends = found
+        closest = 1.0 if self._known[0].dtypes[place] in _INTEGERS else _CLOSE * abs(target)
         for step in range(_STEPS):
-            if ends.greatest - ends.least <= _CLOSE * abs(target):
+            if ends.greatest - ends.least <= closest:
                 return
             share = 0.5
             if step % 2 == 0:  # where the element would be the target if it grew evenly

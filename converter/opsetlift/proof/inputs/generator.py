@@ -662,7 +662,10 @@ class InputGenerator:
             {name: table for name, dtype in dtypes_of.items() if (table := every_value_of(dtype, bits)) is not None}
             for bits in (16, 8)
         )
-        wide = {name: dtypes.numpy_dtype(dtype) for name, dtype in dtypes_of.items() if name not in narrow}
+        held = {one.name: one.dtype for one in self._inputs if one.type.HasField("tensor_type")}
+        wide = {
+            name: dtypes.numpy_dtype(held[name]) for name in self._floor.data if held.get(name) and name not in narrow
+        }
         whole = [
             {name: numpy.arange(*ends).astype(dtype) for name, dtype in wide.items() if dtype.kind in "if"}
             for ends in WHOLE_NUMBERS
