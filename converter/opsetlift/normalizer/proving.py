@@ -49,6 +49,7 @@ from opsetlift.proof import (
     numbers_of,
     numbers_of_differences,
     regions_of,
+    sizes_held,
     texts_of,
     try_overridden,
     try_sides,
@@ -191,7 +192,12 @@ class _Comparison:
             lists = long_lists(self.original, self.result) if is_thorough else []
             words = texts_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}
-            options |= {"lists": lists, "targets": self.watched.numbers, "drives": drives_of(*models)}
+            options |= {"hints": [] if self.extent is _PART else sizes_held(models)}
+            options |= {
+                "lists": lists,
+                "targets": self.watched.numbers,
+                "drives": drives_of(*models, are_parts=self.extent is _PART),
+            }
             ways = 0 if ulps or self.extent is _SAMPLE else ways_of(*models)
             options |= {"ways": ways if self.extent is _THOROUGH else min(_WAYS_OF_PARTS, ways)}
             has_bodies = any(True for model in models for _ in subgraphs_within(model.graph))

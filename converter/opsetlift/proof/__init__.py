@@ -25,7 +25,7 @@ from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
 from opsetlift.proof.folded_constants import folded_tensors
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, texts_of
+from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, sizes_held, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.regions import Region, Verdict, regions_of
@@ -107,6 +107,7 @@ __all__ = [
     "prove_dtypes",
     "prove_models",
     "regions_of",
+    "sizes_held",
     "structural_differences",
     "texts_of",
     "tool_versions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations
 from typing import TypeVar
@@ -39,6 +40,9 @@ MOST_APART = 4
 
 LEAST_APART, MUCH_APART = 2.0**-12, 2.0**-4
 """Those between these tell at sizes that are tried nowhere else and can be."""
+
+MOST_DIMENSIONS, USUAL_SIZES, MOST_SIZES_HELD = 8, range(2, 65), 10
+"""Of constants with so many elements at most, numbers in this range may be sizes; so many are taken."""
 
 LEAST_BOUND, MOST_BOUNDS = 16, 4
 """Smaller sizes are usual ones; so many bounds of sizes are taken."""
@@ -171,6 +175,17 @@ def sizes_that_tell(numbers: Sequence[float]) -> list[int]:
     """Where the products of a size with two numbers are 1 apart: scales that are nearly the same give another size."""
     apart = [abs(one - other) for one, other in combinations(numbers[:MOST_APART], 2)]
     return list(dict.fromkeys(math.ceil(1 / one) for one in sorted(apart) if LEAST_APART <= one < MUCH_APART))
+
+
+def sizes_held(models: Sequence[ModelProto]) -> list[int]:
+    """The whole numbers in shapes, the most frequent first: an export may have kept sizes that it declares open."""
+    found = Counter(
+        int(one)
+        for model in models
+        for one in _numbers(model, MOST_DIMENSIONS)
+        if isinstance(one, int) and one in USUAL_SIZES
+    )
+    return [one for one, _ in found.most_common(MOST_SIZES_HELD)]
 
 
 def sizes_that_bound(numbers: Sequence[float]) -> list[int]:

@@ -27,6 +27,7 @@ from opsetlift.proof.model_numbers import (
     lists_of,
     numbers_of,
     numbers_of_differences,
+    sizes_held,
     sizes_that_bound,
     sizes_that_tell,
     texts_of,
@@ -66,8 +67,9 @@ MOST_WAYS = 36
 FEW_WAYS, MOST_COST_OF_WAYS = 2, 4000
 """Between at least so many pairs, of models that cost no more."""
 
-CHEAP_DRIVES, LEAST_DRIVES, MOST_DRIVES = 100_000, 60, 400
-"""So many nodes are run to make values inside models numbers of theirs, but on so many inputs at least and at most."""
+DRIVES, DRIVES_OF_PARTS = (60, 600, 250_000), (30, 200, 20_000)
+"""On so many inputs at least and at most it is tried to make values inside models numbers of theirs, but so that not
+more than so many nodes run; for whole models and for parts of them."""
 
 CHEAP_SIZE = 1 << 21
 """Open sizes are as large as a narrow dtype asks for up to this number, divided by what a run costs."""
@@ -205,7 +207,10 @@ def prove_models(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
-            hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
+            hints=[
+                *(size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)),
+                *sizes_held([one, other]),
+            ],
             numbers=numbers,
             lists=lists,
             words=texts_of([one, other], MOST_NUMBERS),
@@ -254,7 +259,7 @@ def _where_they_differ(one: ModelProto, other: ModelProto, base_dir: str, seed: 
                 limit=_RUNS_OF_PARTS,
                 ways=FEW_WAYS,
                 targets=inside.numbers,
-                drives=drives_of(*models),
+                drives=drives_of(*models, are_parts=True),
             )
 
         trial = try_sides(sides, drawn)
@@ -290,9 +295,10 @@ def ways_of(one: ModelProto, other: ModelProto) -> int:
     return min(MOST_WAYS, max(CHEAP_WAYS // cost, FEW_WAYS if cost <= MOST_COST_OF_WAYS else 0))
 
 
-def drives_of(one: ModelProto, other: ModelProto) -> int:
+def drives_of(one: ModelProto, other: ModelProto, *, are_parts: bool = False) -> int:
     """On how many inputs it is tried to make values inside two models numbers of theirs."""
-    return min(MOST_DRIVES, max(LEAST_DRIVES, CHEAP_DRIVES // max(_cost(one), _cost(other))))
+    least, most, cheap = DRIVES_OF_PARTS if are_parts else DRIVES
+    return min(most, max(least, cheap // max(_cost(one), _cost(other))))
 
 
 def _sizes_beyond_dtypes(model: ModelProto) -> Iterator[int]:

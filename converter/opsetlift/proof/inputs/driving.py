@@ -33,8 +33,8 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 _LEAST_SHARE = 0.02
 """The way is not parted nearer to an end than that: what is computed need not grow evenly along it."""
 
-_SHARE_FOR_STEPS = 3
-"""A third of the inputs is kept for steps."""
+_SHARE_FOR_STEPS = 2
+"""Half of the inputs is kept for steps."""
 
 _ROUNDS = 3
 """So often a step of each value is looked for."""
@@ -82,9 +82,10 @@ class Driving:
         """Begin with inputs of the same shapes; for each value inside, `targets` are numbers with their dtypes."""
         for case in cases:
             self._tried(case)
-        self.saw_steps = any(self._takes_steps(place) for place in range(len(targets)))
         if not self._known:
             return
+        steps = [place for place in range(len(targets)) if self._takes_steps(place)]
+        self.saw_steps = bool(steps)
         numbers = [
             [number for dtype, number in found if dtype == known]
             for known, found in zip(self._known[0].dtypes, targets, strict=True)
@@ -96,7 +97,7 @@ class Driving:
                     self._drive(place, found[turn])
         self._left = max(self._left, 0) + spare
         for _ in range(_ROUNDS):
-            for place in range(len(targets)):
+            for place in steps:
                 self._look_for_a_step(place)
 
     def _tried(self, case: Case | None) -> _Known | None:
@@ -129,14 +130,16 @@ class Driving:
                 ends = replace(ends, high=middle, greatest=float(row[element]))
 
     def _takes_steps(self, place: int) -> bool:
+        """Whether a value holds whole numbers alone in all cases, and not always the same."""
         rows = [one.rows[place] for one in self._known]
-        return any(_differ_by_a_step(rows[0], row) for row in rows[1:])
+        are_whole = all(row is not None and bool((row == numpy.floor(row)).all()) for row in rows)
+        return are_whole and not all(_are_same(rows[0], row) for row in rows)
 
     def _look_for_a_step(self, place: int) -> None:
         if self._left <= 0 or len(self._known) < 2:
             return
         low, high = (self._known[at] for at in self._rng.choice(len(self._known), 2, replace=False))
-        if not _differ_by_a_step(low.rows[place], high.rows[place]):
+        if _are_same(low.rows[place], high.rows[place]):
             return
         for _ in range(_STEPS):
             middle = self._tried(self._between(low.case, high.case, 0.5))
@@ -172,13 +175,6 @@ def _dtype(value: Any) -> str:
 
 def _are_same(one: Array | None, other: Array | None) -> bool:
     return one is not None and other is not None and numpy.array_equal(one, other, equal_nan=True)
-
-
-def _differ_by_a_step(one: Array | None, other: Array | None) -> bool:
-    """Whether both hold whole numbers alone, and others: what is computed from fractions jumps between them."""
-    if one is None or other is None or _are_same(one, other):
-        return False
-    return all(bool((row == numpy.floor(row)).all()) for row in (one, other))
 
 
 def _around(known: Sequence[_Known], place: int, target: float) -> tuple[int, _Ends] | None:
