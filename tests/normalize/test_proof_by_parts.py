@@ -254,6 +254,42 @@ class TestWhatIsRandom:
         assert proven(model, model).parts is None
 
 
+class TestWhatCannotBeExecuted:
+    """Nodes of operators that nobody knows, each block with one."""
+
+    STEPS = "u@ = local.unknown(IN)", "c@ = Cast<to = 1>(u@)", "n@ = Neg(c@)", "m@ = Neg(n@)", "OUT = Tanh(m@)"
+
+    def models(self, *steps: str) -> ModelProto:
+        found = chain(*steps)
+        found.opset_import.add(domain="local", version=1)
+        for node in found.graph.node:
+            if node.op_type == "unknown":
+                found.graph.value_info.append(helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, ["N"]))
+        return found
+
+    def test_is_no_obstacle_to_the_parts(self) -> None:
+        before, after = self.models(*self.STEPS), self.models(*self.STEPS[:2], "m@ = Identity(c@)", self.STEPS[4])
+        proof = proven(before, after)
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is not None
+        assert (proof.parts.rewrites, proof.parts.distinct) == (20, 1)
+        assert len(proof.cut) == 20
+
+    @pytest.mark.parametrize(
+        "wrong", [("u@ = local.unknown(zero)", *STEPS[1:]), (*STEPS[:3], "m@ = Abs(n@)", STEPS[4])]
+    )
+    def test_is_compared_in_what_it_reads_and_behind(self, wrong: tuple[str, ...]) -> None:
+        before, after = self.models(*self.STEPS), self.models(*wrong)
+        if "zero" in wrong[0]:
+            after.graph.initializer.append(helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0]))
+        assert proven(before, after).outcome is Outcome.DIFFERENT
+
+    def test_is_not_taken_for_the_same_under_another_name(self) -> None:
+        twice = self.models("u@ = local.unknown(IN)", "v@ = local.unknown(IN)", "OUT = Sub(u@, v@)")
+        once = self.models("u@ = local.unknown(IN)", "OUT = Sub(u@, u@)")
+        assert not proven(twice, once).is_proven
+
+
 class TestInputsWithADefault:
     def test_are_not_taken_for_constants(self) -> None:
         def with_default(value: float, step: str) -> ModelProto:

@@ -20,7 +20,7 @@ from onnx import ModelProto
 
 from opsetlift.model.files import all_tensors
 from opsetlift.model.scopes import subgraphs_within
-from opsetlift.normalizer.opaque_nodes import Cut, cut_out, has_opaque_nodes
+from opsetlift.normalizer.opaque_nodes import Cut, cut_out, not_executable
 from opsetlift.proof import (
     MOST_NUMBERS,
     Attempt,
@@ -103,14 +103,14 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     if trial.blocked or is_random:
         cut = cut_out(original, result, base_dir)
         if cut is not None:
-            trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir).run(ulps, seed)
+            trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir, extent).run(ulps, seed)
         elif is_random:
             return unproven("two runs of the model differ on the same inputs")
     left_out = () if cut is None else cut.nodes
     numbers = (trial.rejected, ulps, trial.worst_ulps, seed)
     if trial.counterexample:
         return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, left_out)
-    if parts is not None:
+    if parts is not None and (trial.cases or not (trial.blocked or left_out)):
         inputs = trial.diversity.inputs
         return Proof(Outcome.EQUAL, trial.cases, shapes, *numbers, cut=left_out, inputs=inputs, parts=parts)
     if not trial.cases:
@@ -128,7 +128,8 @@ def _proven_parts(
 
     Also the values where parts differ, which are to be watched in the whole then.
     """
-    if has_opaque_nodes(original) or has_opaque_nodes(result):
+    opaque = not_executable(original), not_executable(result)
+    if opaque[0] is None or opaque[1] is None:
         return None, Inside()
     runs = 0
     differences = Differences()
@@ -147,7 +148,7 @@ def _proven_parts(
         is_proven = trial.cases and not (trial.counterexample or trial.diversity.missing)
         return Verdict.EQUAL if is_proven else Verdict.OPEN
 
-    found = regions_of(original, result, base_dir, verdict)
+    found = regions_of(original, result, base_dir, verdict, opaque[0] | opaque[1])
     if found is None:
         return None, differences.inside(original, result)
     return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs), Inside()

@@ -8,7 +8,7 @@ all regions are equal, the models compute the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
@@ -81,7 +81,11 @@ class Verdict(Enum):
 
 
 def regions_of(
-    original: ModelProto, result: ModelProto, base_dir: str, prove: Callable[[Region], Verdict]
+    original: ModelProto,
+    result: ModelProto,
+    base_dir: str,
+    prove: Callable[[Region], Verdict],
+    opaque: Set[str] = frozenset(),
 ) -> Regions | None:
     """Prove all regions in which the result differs from the original.
 
@@ -93,12 +97,13 @@ def regions_of(
         result: The model after, of the same inputs and outputs. No node of either draws random numbers.
         base_dir: The folder of the external data of both.
         prove: Executes a region.
+        opaque: The outputs of nodes that cannot be executed. No region that is proven holds one of them.
 
     Returns:
         The regions; None where one of them was not proven, so that only the whole can be compared. The first of those
         that were not are executed all the same, as what differs there is to be looked for in the whole.
     """
-    sides = ClassedModel(original, base_dir), ClassedModel(result, base_dir)
+    sides = ClassedModel(original, base_dir, opaque), ClassedModel(result, base_dir, opaque)
     facts = [ModelFacts(side.model, base_dir).graph for side in sides]
     if sides[0].opsets != sides[1].opsets or sides[0].index.inputs != sides[1].index.inputs:
         return None
@@ -228,15 +233,20 @@ class _Cutter:
 
         while True:
             try:
-                cut = self._cut(names, lambda one: is_cut(one) and not self._holds_sizes(one))
+                cut = self._cut(names, lambda one: is_cut(one) and (self._is_opaque(one) or not self._holds_sizes(one)))
             except _CannotTell:
                 cut = self._cut(names, is_cut)
             outputs = zip(*(cone.names for cone in cut.cones), strict=True)
             before, after = (_model(side, cone, cut.inputs) for side, cone in zip(self._sides, cut.cones, strict=True))
             yield self._key(cut), Region(before, after, [*outputs])
-            if not any(map(is_cut, cut.inputs)):
+            wider = [one for one in cut.inputs if is_cut(one) and not self._is_opaque(one)]
+            if not wider:
                 raise _CannotTell
-            widened.update(cut.inputs)
+            widened.update(wider)
+
+    def _is_opaque(self, one: Class) -> bool:
+        """Whether a node computes values of a class that cannot be executed: it would make no region that runs."""
+        return self._sides[0].is_opaque(self._shared.ranks[one])
 
     def _holds_sizes(self, one: Class) -> bool:
         """Whether values of a class may be sizes, or are computed from them alone, as a scale is that is a root."""

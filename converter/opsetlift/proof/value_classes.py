@@ -53,9 +53,11 @@ class ClassedModel:
     Args:
         model: The model.
         base_dir: The folder of its external data.
+        opaque: The outputs of nodes that cannot be executed. Such a node is the same as another one only where all is,
+            the names of its outputs included.
     """
 
-    def __init__(self, model: ModelProto, base_dir: str) -> None:
+    def __init__(self, model: ModelProto, base_dir: str, opaque: Set[str] = frozenset()) -> None:
         self.model = model
         self.base_dir = base_dir
         self.index = DefUse(model.graph)
@@ -67,6 +69,7 @@ class ClassedModel:
         self.classes.update((name, input_class(name)) for name in self.index.inputs)
         self.folded: Mapping[str, Array] = {}
         """What is computed from constants alone and stands for a constant."""
+        self._opaque = opaque
         self._functions = {function_key(one) for one in model.functions}
         self._heads: dict[Class, Class] = {}
 
@@ -86,7 +89,7 @@ class ClassedModel:
         index = self.index
         found = set(index.inputs)
         for position, names in enumerate(index.outputs_by_node):
-            if not found.isdisjoint(index.reads(position)):
+            if not found.isdisjoint(index.reads(position)) or self.is_opaque(position):
                 found.update(names)
         found.discard("")
         return found
@@ -100,10 +103,18 @@ class ClassedModel:
         for position, names in enumerate(index.outputs_by_node):
             domain, operator, _ = index.operators_by_node[position]
             reads_shapes = may_read_only_shapes(canonical_domain(domain), operator)
+            if self.is_opaque(position):
+                continue
             if position not in index.subgraphs_by_node and (reads_shapes or known.issuperset(index.reads(position))):
                 found.add(position)
                 known.update(names)
         return found
+
+    def is_opaque(self, position: int) -> bool:
+        """Whether a node cannot be executed."""
+        return (
+            position >= 0 and bool(self._opaque) and not self._opaque.isdisjoint(self.index.outputs_by_node[position])
+        )
 
     def constant(self, position: int) -> Class | None:
         """The class of what a Constant node holds; None of other nodes."""
@@ -139,6 +150,8 @@ class ClassedModel:
         if position in index.subgraphs_by_node:
             captured = sorted({*index.reads(position)} - {*inputs})
         head = self._head(index.operators_by_node[position], index.attributes_by_node[position])
+        if self.is_opaque(position):
+            head = *head, tuple(index.outputs_by_node[position])
         return head, tuple(read), tuple((name, classes[name]) for name in captured)
 
     def _head(self, operator: Operator, attributes: Sequence[AttributeProto]) -> Class:
