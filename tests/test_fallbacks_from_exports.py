@@ -487,6 +487,70 @@ class TestFeaturesOfTraditionalModels:
         text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
         assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
 
+    @pytest.mark.parametrize(("dtype", "runtime"), [("float", "opencv==5.0"), ("int64", "openvino==2026.4")])
+    def test_features_are_shifted_and_scaled(self, dtype: str, runtime: str) -> None:
+        text = f"""
+            g ({dtype}[2,3] x) => (float[2,3] y) {{
+                y = ai.onnx.ml.Scaler <offset = [1.0, 2.0, 3.0], scale = [0.5]> (x)
+            }}
+        """
+        assert operators(converted(text, runtime, ml_opset=1)) == ["Sub", "Mul"]
+
+    @pytest.mark.parametrize(("norm", "reduction"), [("MAX", "ReduceMax"), ("L1", "ReduceL1"), ("L2", "ReduceL2")])
+    @pytest.mark.parametrize("shape", ["2,3", "3"])
+    def test_rows_are_divided_by_their_norm_unless_it_is_zero(self, norm: str, reduction: str, shape: str) -> None:
+        text = f'g (float[{shape}] x) => (float[{shape}] y) {{ y = ai.onnx.ml.Normalizer <norm = "{norm}"> (x) }}'
+        found = converted(text, "openvino==2022.3", ml_opset=1)
+        assert operators(found) == [reduction, "Equal", "Add", "Div"]
+
+    @pytest.mark.parametrize(
+        ("transform", "added"), [("NONE", []), ("LOGISTIC", ["Sigmoid"]), ("SOFTMAX", ["Softmax"])]
+    )
+    def test_linear_regressions_are_products(self, transform: str, added: list[str]) -> None:
+        text = f"""
+            g (float[N,3] x) => (float[N,2] y) {{
+                y = ai.onnx.ml.LinearRegressor <targets = 2, coefficients = [1.5, -2.0, 0.25, 1.0, 0.5, -1.0],
+                    intercepts = [0.5, -0.5], post_transform = "{transform}"> (x)
+            }}
+        """
+        assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["MatMul", "Add", *added]
+
+    @pytest.mark.parametrize("labels", ["[0, 1]", "[7, 5]"])
+    @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+    @pytest.mark.quick_share(8)
+    @pytest.mark.parametrize(("features", "intercepts"), [(3, "[0.5, -0.5]"), (6, "[0.5]"), (3, "[]"), (6, "[]")])
+    def test_linear_classifiers_are_products(self, features: int, intercepts: str, transform: str, labels: str) -> None:
+        """One set of coefficients does for two classes."""
+        given = "" if intercepts == "[]" else f"intercepts = {intercepts}, "
+        text = f"""
+            g (float[N,{features}] x) => (int64[N] label, float[N,2] scores) {{
+                label, scores = ai.onnx.ml.LinearClassifier <coefficients = [1.5, -2.0, 0.25, 1.0, 0.5, -1.0], {given}
+                    classlabels_ints = {labels}, post_transform = "{transform}"> (x)
+            }}
+        """
+        found = operators(converted(text, "openvino==2022.3", ml_opset=1))
+        assert found[0] == "MatMul"
+        assert ("Greater" if features == 6 else "ArgMax") in found
+        assert ("Gather" in found) == (labels != "[0, 1]")
+
+    def test_how_many_sets_of_coefficients_two_classes_have_may_not_be_known(self) -> None:
+        text = """
+            g (float[N,M] x) => (int64[N] label, float[N,2] scores) {
+                label, scores = ai.onnx.ml.LinearClassifier <coefficients = [1.5, -2.0], classlabels_ints = [0, 1]> (x)
+            }
+        """
+        with pytest.raises(ConversionRefused, match="number of features"):
+            converted(text, "openvino==2022.3", ml_opset=1)
+
+    def test_a_score_that_stays_zero_in_a_softmax_is_no_operator(self) -> None:
+        text = """
+            g (float[N,3] x) => (float[N,1] y) {
+                y = ai.onnx.ml.LinearRegressor <coefficients = [1.5, -2.0, 0.25], post_transform = "SOFTMAX_ZERO"> (x)
+            }
+        """
+        with pytest.raises(ConversionRefused, match="no LinearRegressor"):
+            converted(text, "openvino==2022.3", ml_opset=1)
+
 
 class TestOpenCV43:
     """Its importer reads axes, bounds and scales as they are written, and knows images and volumes only."""
