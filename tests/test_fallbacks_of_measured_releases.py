@@ -8,7 +8,7 @@ import numpy
 import onnx
 import pytest
 
-from opsetlift import ConversionRefused, convert
+from opsetlift import ConversionRefused, convert, reach
 from opsetlift.evaluator import Evaluator
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
@@ -698,3 +698,49 @@ def test_onnxruntime_0_4_gets_computed_constants_folded() -> None:
     text = "g (float[1,4] x) => (float[1,2] v, int64[1,2] i) <int64[1] a = {1}> { k = Add (a, a) v, i = TopK (x, k) }"
     found = convert(model(f'<ir_version: 4, opset_import: ["": 10]> {text}'), target="onnxruntime==0.4").model
     assert "Add" not in [node.op_type for node in found.graph.node]
+
+
+class TestOperatorsOfMicrosoft:
+    """Releases have operators of com.microsoft from some release on, and in some dtypes from a later one on."""
+
+    _TEXT = """<ir_version: 7, opset_import: ["": 11, "com.microsoft": 1]> g (DTYPE[3] x) => (float[3] y)
+        <float s = {0.5}, DTYPE z = {3}> { y = com.microsoft.DequantizeLinear (x, s, z) }"""
+
+    @pytest.mark.parametrize(
+        ("dtype", "runtime", "because"),
+        [
+            ("uint16", "onnxruntime==1.16", "1.16 has no DequantizeLinear of com.microsoft for uint16"),
+            ("uint16", "onnxruntime==1.17", ""),
+            ("uint8", "onnxruntime==1.16", ""),
+            ("uint8", "onnxruntime==0.4", "0.4 has no DequantizeLinear of com.microsoft"),
+            ("uint8", "onnxruntime==0.3", ""),
+            ("uint8", "openvino==2022.3", "2022.3 has no DequantizeLinear of com.microsoft"),
+            ("uint8", "opencv==4.14", "4.14 has no DequantizeLinear of com.microsoft"),
+            ("uint16", "opencv==5.0", "5.0 has no DequantizeLinear of com.microsoft for uint16"),
+        ],
+    )
+    def test_are_refused_before_and_by_reach(self, dtype: str, runtime: str, because: str) -> None:
+        model = onnx.parser.parse_model(self._TEXT.replace("DTYPE", dtype))
+        (found,) = reach(model, targets=[runtime]).targets
+        if because:
+            with pytest.raises(ConversionRefused, match=because):
+                convert(model, target=runtime)
+        else:
+            convert(model, target=runtime)
+        assert found.is_reachable is not bool(because)
+
+
+class TestOutputsBesideOthers:
+    """OpenVINO 2021.4 gives the outputs of a node with several other names, unless an Identity gives them."""
+
+    _TEXT = "g (float[2,5] x) => (float[2,2] v, int64[2,2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"
+
+    def test_get_a_node_of_their_own(self) -> None:
+        found = converted(self._TEXT, "openvino==2021.4")
+        assert [node.op_type for node in found.graph.node] == ["TopK", "Identity", "Identity"]
+        assert [info.name for info in found.graph.output] == ["v", "i"]
+
+    def test_stay_in_later_releases_and_where_there_is_one(self) -> None:
+        assert operators(converted(self._TEXT, "openvino==2022.3")) == ["TopK"]
+        alone = "g (float[2,5] x) => (float[2,5] y) { y = Relu (x) }"
+        assert operators(converted(alone, "openvino==2021.4")) == ["Relu"]

@@ -79,6 +79,9 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  no outputs that are inputs of the model{_source(target, 'inputs_as_outputs')}")
     if not target.takes_initializers_as_outputs:
         yield printable(f"  no outputs that are initializers{_source(target, 'initializers_as_outputs')}")
+    if not target.takes_outputs_beside_others:
+        source = _source(target, "outputs_beside_others")
+        yield printable(f"  outputs of nodes with several get a node of their own{source}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
@@ -125,6 +128,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_captured_initializers": target.takes_captured_initializers,
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
+        "takes_outputs_beside_others": target.takes_outputs_beside_others,
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {

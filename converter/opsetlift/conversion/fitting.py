@@ -6,6 +6,7 @@ from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
+from opsetlift.conversion.own_outputs import give_own_nodes
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.notes import take_notes
@@ -31,6 +32,11 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
         done.notes.append(
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
+        )
+    if runtime is not None and not runtime.takes_outputs_beside_others and (given := give_own_nodes(source, walked)):
+        done.notes.append(
+            f"an Identity gives {', '.join(map(repr, given))}, as {runtime.called} gives outputs of nodes with several "
+            "other names"
         )
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)

@@ -15,7 +15,7 @@ from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_t
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets import Target, known_of_operators, may_object, node_objection
+from opsetlift.targets import Target, contributed_objection, known_of_operators, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
@@ -41,8 +41,8 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
-            if f"{domain}.{node.op_type}" in target.operators_lacking and key not in facts.functions:
-                found.append(_refusal(f"{target.called} has no {node.op_type} of {domain}", node, scope))
+            if sentence := contributed_objection(node, scope, target):
+                found.append(_refusal(sentence, node, scope))
                 continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))
             if what not in may_matter:

@@ -10,7 +10,7 @@ from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
-from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.specification.history import AI_ONNX_ML, CONVERTED_DOMAINS, Definition, canonical_domain
 from opsetlift.targets.forms import Grid, dtypes_of
 from opsetlift.targets.target import Target
 
@@ -22,6 +22,21 @@ def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Targe
         return ""
     definition = history.definition(domain, node.op_type, opset)
     return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
+
+
+def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) -> str:
+    """Why the runtime does not take a node of a domain beside ONNX's own; "" where nothing is known."""
+    domain, name = node.domain, f"{node.domain}.{node.op_type}"
+    if domain in ("", "ai.onnx", AI_ONNX_ML) or called_function_key(node) in scope.model.functions:
+        return ""
+    if name in target.operators_lacking:
+        return f"{target.called} has no {node.op_type} of {domain}"
+    for value in (*node.input, *node.output) if name in target.contributed_in_dtypes else ():
+        spelt = scope.type_string(value) if value else None
+        dtype = dtype_of_type(spelt) if spelt else None
+        if f"{name} of {dtype}" in target.operators_lacking:
+            return f"{target.called} has no {node.op_type} of {domain} for {dtype}"
+    return ""
 
 
 def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
@@ -90,7 +105,10 @@ def known_of_operators(
     found: dict[tuple[str, str], object] = {}
     for key in operators:
         domain, operator = key
-        is_lacking = operator in target.operators_lacking or f"{domain}.{operator}" in target.operators_lacking
+        spelt = f"{domain}.{operator}"
+        is_lacking: object = operator in target.operators_lacking or spelt in target.operators_lacking
+        if spelt in target.contributed_in_dtypes:
+            is_lacking = frozenset(one for one in target.operators_lacking if one.startswith(f"{spelt} of "))
         if key not in target.operators_to_check and not is_lacking:
             continue
         opset = opsets.get(domain)

@@ -90,7 +90,8 @@ it); the node is written so where all hold. `text` ends a sentence that begins w
 and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
 constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as
 none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and `initializers_as_outputs`
-whether outputs of the model may be what no node computes; `default_inputs` whether inputs of the model that are
+whether outputs of the model may be what no node computes; `outputs_beside_others` whether they may be what a node with
+several outputs computes, without another name; `default_inputs` whether inputs of the model that are
 initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
@@ -98,6 +99,9 @@ MatMul", after which other nodes no longer find a constant: what those in `as_va
 from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and so
 it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share
 constants. Copies are written where they are needed.
+
+`contributed` names the operators of a domain beside ONNX's own by the release that has them first, in `since`; "never"
+stands for none. "QuantizeLinear of int16" is the operator on values of that dtype alone.
 
 `misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
 these operators are written without such a name.
@@ -120,7 +124,7 @@ from onnx.defs import OpSchema
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type
-from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, CONVERTED_DOMAINS, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import printable
 from opsetlift.targets.forms import Form
@@ -149,6 +153,7 @@ _KEYS_OF_FACT = {
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
+    "outputs_beside_others": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
@@ -257,6 +262,9 @@ _SETS_OF_NAMES = (
 )
 """The keys of a form that list names: all must be so, of `after`, `behind` and `within` one, of `not_...` none."""
 
+_NEVER = "never"
+"""Instead of a release: of operators that none has."""
+
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
 
@@ -288,10 +296,15 @@ def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_f
 class _Reader:
     def __init__(self, name: str, content: Mapping[str, Any], read_beside: Callable[[str], str]) -> None:
         self._name = name
-        self._check_keys("the file", content, {"title", "sources", "release", "quirk", "kernels", "form"})
+        self._check_keys(
+            "the file", content, {"title", "sources", "release", "quirk", "kernels", "form", "contributed"}
+        )
         self.title = self._text("the file", content, "title")
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
+        contributed = content.get("contributed")
+        self._contributed = self._read_contributed(contributed)
+        self._contributed_source = self._source("contributed", contributed) if contributed else ""
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
         self._forms = self._forms_of(content.get("form", []))
@@ -329,13 +342,19 @@ class _Reader:
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
-            operators_lacking=frozenset(self._names(release, "operators_lacking")),
+            operators_lacking=frozenset(
+                [
+                    *self._names(release, "operators_lacking"),
+                    *(name for name, since in self._contributed.items() if not since or version_key(version) < since),
+                ]
+            ),
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
+            takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
@@ -450,6 +469,9 @@ class _Reader:
 
     def _all_sources(self, release: Mapping[str, Any]) -> dict[str, str]:
         sources = {key: self._source(key, fact) for key, fact in release.items() if key != "versions"}
+        if self._contributed_source:
+            both = filter(None, (sources.get("operators_lacking"), self._contributed_source))
+            sources["operators_lacking"] = "; ".join(both)
         if "functions" not in release and not self._has_functions(release):
             sources["functions"] = _NEWER_THAN_THE_OPSET
         if self._kernels:
@@ -539,6 +561,23 @@ class _Reader:
             raise self._fault(f"{where}: min and max must be integers")
         if found.first < first or (found.last is not None and found.last < found.first):
             raise self._fault(f"{where}: {found.first} to {found.last} is not a range that starts at {first} or later")
+        return found
+
+    def _read_contributed(self, table: Mapping[str, Any] | None) -> dict[str, tuple[int, ...] | None]:
+        """The operators of a domain beside ONNX's own, each with the release that has it first; None where none has."""
+        if table is None:
+            return {}
+        where = "contributed"
+        self._check_keys(where, table, {"domain", "source", "since"})
+        domain, since = self._text(where, table, "domain"), table.get("since")
+        if domain in CONVERTED_DOMAINS or not isinstance(since, Mapping):
+            raise self._fault(f"{where} names a domain beside ONNX's own, and in since its operators by release")
+        found: dict[str, tuple[int, ...] | None] = {}
+        for version in since:
+            if version != _NEVER and not re.search(r"\d", version):
+                raise self._fault(f"{where}: {version!r} is neither a release nor {_NEVER!r}")
+            for name in self._names({"since": {"names": since[version]}}, "since"):
+                found[f"{domain}.{name}"] = None if version == _NEVER else version_key(version)
         return found
 
     def _names(self, release: Mapping[str, Any], key: str) -> list[str]:

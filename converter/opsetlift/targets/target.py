@@ -35,6 +35,8 @@ class Target:
     ir_versions: Range
     dtypes_refused: frozenset[str]
     operators_lacking: frozenset[str]
+    """Operators that it does not have; of other domains than ONNX's own "com.microsoft.Gelu", and where it has one, but
+    not for some dtype, "com.microsoft.QuantizeLinear of int16"."""
     has_functions: bool
     """Whether it takes models with functions of their own."""
     takes_open_dimensions: bool
@@ -53,6 +55,8 @@ class Target:
     """Whether values may have no declared shape: not where it reuses memory by shapes that it infers wrongly."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
+    takes_outputs_beside_others: bool = True
+    """Whether an output of the model keeps its name where its node has several outputs."""
     takes_inputs_as_outputs: bool = True
     """Whether an output of the model may be an input of it."""
     takes_initializers_as_outputs: bool = True
@@ -84,6 +88,11 @@ class Target:
                 *((domain, operator) for domain in (AI_ONNX, AI_ONNX_ML) for operator in self.operators_lacking),
             ]
         )
+
+    @cached_property
+    def contributed_in_dtypes(self) -> frozenset[str]:
+        """Operators of other domains that it has, but not for some dtype."""
+        return frozenset(one.partition(" of ")[0] for one in self.operators_lacking if " of " in one)
 
     @cached_property
     def depth(self) -> int:
