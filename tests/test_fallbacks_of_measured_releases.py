@@ -744,3 +744,60 @@ class TestOutputsBesideOthers:
         assert operators(converted(self._TEXT, "openvino==2022.3")) == ["TopK"]
         alone = "g (float[2,5] x) => (float[2,5] y) { y = Relu (x) }"
         assert operators(converted(alone, "openvino==2021.4")) == ["Relu"]
+
+
+class TestDequantizedValuesThatSeveralNodesRead:
+    """onnxruntime copies and merges dequantizations wrongly in some releases."""
+
+    _SHARED = """
+        g (float[1,2,4,4] x, INPUT) => (float[1,2,4,4] y) <CONSTANT float[2] s = {0.5, 0.25}, int8[2] z = {0, 1}> {
+            d = DequantizeLinear <axis = AXIS> (w, s, z)
+            a = Mul (x, d)
+            b = Sub (x, d)
+            y = Add (a, b)
+        }
+    """
+
+    @pytest.mark.parametrize(
+        ("release", "axis", "is_folded"), [("1.15", 0, True), ("1.17", 0, False), ("1.15", 1, False)]
+    )
+    def test_weights_by_their_first_axis_are_folded(self, release: str, axis: int, *, is_folded: bool) -> None:
+        constant = "int8[2,1,1] w = {2, 3}," if axis == 0 else "int8[1,2,1,1] w = {2, 3},"
+        text = self._SHARED.replace(", INPUT", "").replace("CONSTANT", constant).replace("AXIS", str(axis))
+        assert ("DequantizeLinear" in operators(converted(text, f"onnxruntime=={release}"))) is not is_folded
+
+    def test_computed_ones_are_written_in_arithmetic(self) -> None:
+        text = self._SHARED.replace("INPUT", "int8[2,1,1] w").replace("CONSTANT", "").replace("AXIS", "0")
+        assert "DequantizeLinear" not in operators(converted(text, "onnxruntime==1.16"))
+        alone = text.replace("b = Sub (x, d)", "b = Neg (x)")
+        assert "DequantizeLinear" in operators(converted(alone, "onnxruntime==1.16"))
+
+    @pytest.mark.parametrize(
+        ("release", "is_separated"), [("1.8", False), ("1.9", True), ("1.13", True), ("1.14", False)]
+    )
+    def test_outputs_of_the_model_are_read_through_a_sum(self, release: str, *, is_separated: bool) -> None:
+        text = """
+            g (uint8[2,3] x) => (float[2,3] y, float[3] z) <float s = {0.5}, uint8 p = {3}, int64 i = {1}> {
+                y = DequantizeLinear (x, s, p)
+                z = Gather (y, i)
+            }
+        """
+        found = converted(text, f"onnxruntime=={release}").graph
+        (gather,) = (node for node in found.node if node.op_type == "Gather")
+        assert (gather.input[0] != "y") is is_separated
+        assert ("Sum" in [node.op_type for node in found.node]) is is_separated
+
+    @pytest.mark.parametrize(
+        ("operator", "release", "stays"), [("Add", "1.9", False), ("Mul", "1.14", False), ("Add", "1.15", True)]
+    )
+    def test_are_not_both_operands_of_one_node(self, operator: str, release: str, *, stays: bool) -> None:
+        text = f"""
+            g (uint8[2,3] x) => (float[2,3] y) <float s = {{0.5}}, uint8 p = {{3}}> {{
+                d = DequantizeLinear (x, s, p)
+                y = {operator} (d, d)
+            }}
+        """
+        found = converted(text, f"onnxruntime=={release}").graph
+        (node,) = (one for one in found.node if "y" in one.output)
+        makers = {name: one.op_type for one in found.node for name in one.output}
+        assert ([makers[name] for name in node.input] == ["DequantizeLinear"] * 2) is stays

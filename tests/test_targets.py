@@ -65,6 +65,7 @@ class TestFiles:
         assert target.takes_inputs_as_outputs or "inputs_as_outputs" in target.sources
         assert target.takes_initializers_as_outputs or "initializers_as_outputs" in target.sources
         assert target.takes_outputs_beside_others or "outputs_beside_others" in target.sources
+        assert not target.outputs_lost_where_read or "outputs_lost_where_read" in target.sources
         assert not target.kernels or "kernels" in target.sources
         assert all(one.source for one in (*target.quirks, *target.forms))
         assert target.sources or target.quirks

@@ -82,6 +82,10 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if not target.takes_outputs_beside_others:
         source = _source(target, "outputs_beside_others")
         yield printable(f"  outputs of nodes with several get a node of their own{source}")
+    if target.outputs_lost_where_read:
+        shown = ", ".join(sorted(target.outputs_lost_where_read))
+        source = _source(target, "outputs_lost_where_read")
+        yield printable(f"  outputs of {shown} that nodes read, too, are read through a Sum{source}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
@@ -129,6 +133,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "takes_outputs_beside_others": target.takes_outputs_beside_others,
+        "outputs_lost_where_read": sorted(target.outputs_lost_where_read),
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {

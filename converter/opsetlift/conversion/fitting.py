@@ -6,7 +6,7 @@ from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
-from opsetlift.conversion.own_outputs import give_own_nodes
+from opsetlift.conversion.own_outputs import keep_outputs_apart
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.notes import take_notes
@@ -33,14 +33,20 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
         )
-    if runtime is not None and not runtime.takes_outputs_beside_others and (given := give_own_nodes(source, walked)):
+    if runtime is not None and (kept := _outputs_kept_apart(source, walked, runtime)):
         done.notes.append(
-            f"an Identity gives {', '.join(map(repr, given))}, as {runtime.called} gives outputs of nodes with several "
-            "other names"
+            f"kept {', '.join(map(repr, kept))} apart from other outputs or readers of their nodes, as "
+            f"{runtime.called} would lose them"
         )
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)
     return done
+
+
+def _outputs_kept_apart(source: ModelProto, walked: Walked, runtime: Target) -> list[str]:
+    if runtime.takes_outputs_beside_others and not runtime.outputs_lost_where_read:
+        return []
+    return keep_outputs_apart(source, walked, runtime)
 
 
 def _forget_producer(walked: Walked, runtime: Target, done: Fitting) -> str:

@@ -1,4 +1,4 @@
-"""Outputs of a model that nodes compute beside others, for runtimes that give these names of their own."""
+"""Outputs of a model of which a runtime loses the name, or the value, where their node has more to give."""
 
 from __future__ import annotations
 
@@ -8,36 +8,42 @@ from opsetlift.conversion.traced_edit import TracedEdit
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.rulebook.trace import AppliedRules
+from opsetlift.targets import Target
+
+_SEVERAL = 2
 
 
-def give_own_nodes(source: ModelProto, walked: Walked) -> list[str]:
-    """Let an Identity give each output of the graph that its node computes beside others, in place.
+def keep_outputs_apart(source: ModelProto, walked: Walked, runtime: Target) -> list[str]:
+    """Let an Identity give outputs of nodes with several, and a Sum of one term what nodes read of others, in place.
 
     Args:
         source: The model before the walk.
         walked: The model at its opsets, without functions; its trace goes on to relate it to `source`.
+        runtime: The runtime that the result is for.
 
     Returns:
-        The outputs that were given a node.
+        The outputs that the runtime would have lost.
     """
     graph = walked.model.graph
     outputs = {info.name for info in graph.output}
-    given: list[str] = []
+    makers = {name: node.op_type for node in graph.node for name in node.output}
+    lost_where_read = {name for name in outputs if makers.get(name) in runtime.outputs_lost_where_read}
+    kept: dict[str, None] = {}
 
-    def separate(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
-        beside = [place for place, name in enumerate(node.output) if name in outputs]
-        if len(node.output) < _SEVERAL or not beside:
-            return None
-        copies = []
-        for place in beside:
-            name = node.output[place]
-            node.output[place] = walked.names.fresh(name)
-            copies.append(helper.make_node("Identity", [node.output[place]], [name]))
-            given.append(name)
-        return [node, *copies]
+    def keep(node: NodeProto, applied: AppliedRules) -> list[NodeProto] | None:
+        before, after = [], []
+        for name in dict.fromkeys(one for one in node.input if one in lost_where_read):
+            kept[name] = None
+            read = walked.names.fresh(name)
+            before.append(helper.make_node("Sum", [name], [read]))
+            node.input[:] = [read if one == name else one for one in node.input]
+        is_one_of_several = len(node.output) >= _SEVERAL and not runtime.takes_outputs_beside_others
+        for place, name in enumerate(node.output):
+            if is_one_of_several and name in outputs:
+                kept[name] = None
+                node.output[place] = walked.names.fresh(name)
+                after.append(helper.make_node("Identity", [node.output[place]], [name]))
+        return [*before, node, *after] if before or after else None
 
-    TracedEdit(walked.trace, separate).run(GRAPH_PATH, source.graph, graph)
-    return given
-
-
-_SEVERAL = 2
+    TracedEdit(walked.trace, keep).run(GRAPH_PATH, source.graph, graph)
+    return list(kept)

@@ -161,6 +161,10 @@ class Form:
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
     """Whether an input is another value as it is: from Identity, Dropout, or a Cast to the dtype that it has."""
+    repeats_an_input: bool = False
+    """Whether a value is two of its inputs."""
+    is_shared: bool = False
+    """Whether its first output is read more than once, or is an output of the graph that is read."""
     is_constant: bool = False
     """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
@@ -205,6 +209,11 @@ class Form:
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
+            (
+                self.repeats_an_input,
+                lambda node, *_: len({*filter(None, node.input)}) < len([*filter(None, node.input)]),
+            ),
             (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),

@@ -58,8 +58,9 @@ at most, so many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode
 pads), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its body is an input of that),
 `gives_its_run_number` (an output of its body is a copy by Identity of the first input), `is_constant` (all of its
 inputs are constants), `folds_what_graphs_inside_read` (its inputs are constants, and a graph inside its own graph reads
-one of them that is from further out), `reads_copies` (an input comes from Identity, Dropout or a Cast to the dtype that
-it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in), `gives_unranked` (the
+one of them that is from further out), `repeats_an_input` (a value is two of its inputs), `is_shared` (its first output
+is read more than once), `reads_copies` (an input comes from Identity, Dropout or a Cast to the dtype that it has),
+`reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in), `gives_unranked` (the
 rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
 `uneven` (lists of numbers whose halves differ), `nonzero` (lists with a number that is not 0), `has_inputs` and
 `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that
@@ -91,7 +92,8 @@ and `constant_dtypes_refused` name dtypes in which it computes, but which it tak
 constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as
 none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and `initializers_as_outputs`
 whether outputs of the model may be what no node computes; `outputs_beside_others` whether they may be what a node with
-several outputs computes, without another name; `default_inputs` whether inputs of the model that are
+several outputs computes, without another name; `outputs_lost_where_read` names operators whose outputs it loses where
+they are outputs of the model and nodes read them, too; `default_inputs` whether inputs of the model that are
 initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
@@ -154,6 +156,7 @@ _KEYS_OF_FACT = {
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
     "outputs_beside_others": {"are_taken", "source"},
+    "outputs_lost_where_read": {"names", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
@@ -184,6 +187,8 @@ _FORM_KEYS = {
         "is_constant",
         "folds_what_graphs_inside_read",
         "reads_copies",
+        "repeats_an_input",
+        "is_shared",
         "is_dilated",
     ),
     *(
@@ -355,6 +360,7 @@ class _Reader:
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
+            outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
@@ -549,6 +555,8 @@ class _Reader:
             is_constant=entry.get("is_constant", False),
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
+            repeats_an_input=entry.get("repeats_an_input", False),
+            is_shared=entry.get("is_shared", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),

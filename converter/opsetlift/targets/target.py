@@ -57,6 +57,8 @@ class Target:
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
     takes_outputs_beside_others: bool = True
     """Whether an output of the model keeps its name where its node has several outputs."""
+    outputs_lost_where_read: frozenset[str] = frozenset()
+    """Operators whose outputs it loses where they are outputs of the model and nodes read them, too."""
     takes_inputs_as_outputs: bool = True
     """Whether an output of the model may be an input of it."""
     takes_initializers_as_outputs: bool = True
