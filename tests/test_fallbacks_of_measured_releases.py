@@ -801,3 +801,27 @@ class TestDequantizedValuesThatSeveralNodesRead:
         (node,) = (one for one in found.node if "y" in one.output)
         makers = {name: one.op_type for one in found.node for name in one.output}
         assert ([makers[name] for name in node.input] == ["DequantizeLinear"] * 2) is stays
+
+
+class TestFunctionsAtLaterOpsets:
+    """onnxruntime expands operators by the functions that define them, whose nodes it may not know at a later opset."""
+
+    @pytest.mark.parametrize(
+        ("node", "dtype", "release", "opset", "kept"),
+        [
+            ("LeakyRelu <alpha = 0.1>", "double", "1.32", 25, 18),
+            ("LeakyRelu <alpha = 0.1>", "float", "1.32", 25, 25),
+            ("LayerNormalization", "float16", "1.16", 19, 17),
+            ("LayerNormalization", "float16", "1.17", 19, 19),
+            ("Swish", "float", "1.28", 25, 24),
+        ],
+    )
+    def test_the_opset_is_one_at_which_they_run(
+        self, node: str, dtype: str, release: str, opset: int, kept: int
+    ) -> None:
+        inputs = "(x, s)" if node == "LayerNormalization" else "(x)"
+        text = f"g ({dtype}[2,3] x, {dtype}[3] s) => ({dtype}[2,3] y) {{ y = {node} {inputs} }}"
+        given = model(f'<ir_version: 9, opset_import: ["": {opset}]> {text}')
+        found = convert(given, target=f"onnxruntime=={release}", prove=False).model
+        assert found.opset_import[0].version == kept
+        assert [one.op_type for one in found.graph.node] == [node.split()[0]]
