@@ -216,6 +216,21 @@ def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, c
     assert not refused
 
 
+def test_a_function_that_does_not_run_at_later_opsets_becomes_a_form() -> None:
+    def is_expanded_into_what_it_does_not_know(node: NodeProto, facts: ModelFacts) -> bool:
+        return imported_opsets(facts.model.opset_import)[""] >= 9 and _dtype(node, facts) == "double"
+
+    runtime = Limited({"Softplus": is_expanded_into_what_it_does_not_know}, {})
+    found = measure(all_cases(["Softplus"]), runtime, Journal(None))
+    target = read_runtime("device", as_toml(found, "device", "1.0")).find("1.0")
+    assert target is not None
+    text = "(DTYPE[3] x) => (DTYPE[3] y) { y = Softplus (x) }"
+    assert objection(target, text.replace("DTYPE", "double"), 8) == ""
+    assert objection(target, text.replace("DTYPE", "float"), 15) == ""
+    assert "opset 9 or later" in objection(target, text.replace("DTYPE", "double"), 15)
+    assert has_kernel("", "Softplus", 8, {"T": "double"}, target)
+
+
 class WithoutTruthValuesAsInputs(Limited):
     """A runtime that computes with truth values, but takes no inputs of them."""
 

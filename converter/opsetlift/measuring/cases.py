@@ -20,12 +20,13 @@ from onnx.defs import OpSchema
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.measuring.chains import Producer, producers_of, put_activation_behind
-from opsetlift.measuring.examples import MOST_ELEMENTS, Example
+from opsetlift.measuring.examples import MOST_ELEMENTS, OLDEST_OPSET, Example
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification import dtypes
+from opsetlift.specification.history import AI_ONNX, history, latest_opset
 from opsetlift.specification.operands import operands
 
 STATIC, OPEN, UNRANKED = "static", "open", "unranked"
@@ -84,11 +85,29 @@ class Layout:
 def cases_of(found: Sequence[Example]) -> Iterator[Case]:
     """The cases of one operator version, each once."""
     seen: set[str] = set()
-    for example, layout in islice(_with_comparisons(_varied(found)), _MOST_CASES):
+    usual = islice(_with_comparisons(_varied(found)), _MOST_CASES)
+    for example, layout in chain(usual, _at_later_opsets(found)):
         case = build(example, layout)
         if case is not None and case.identity not in seen:
             seen.add(case.identity)
             yield case
+
+
+def _at_later_opsets(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
+    """The first example in each dtype at the later opsets of its version, where a function defines the operator.
+
+    Runtimes expand functions into nodes that they may not know at a later opset.
+    """
+    for example in _different(found)[:1]:
+        if example.domain != AI_ONNX or not example.definition.has_function:
+            continue
+        known = history(example.domain, example.node.op_type)
+        assert known is not None
+        since = example.definition.since_version
+        after = next((one for one in known.since_versions if one > since), latest_opset() + 1)
+        for other in (example, *_in_other_dtypes(example)):
+            for opset in range(example.opset + 1, after):
+                yield replace(other, opset=opset), _usual_layouts(other)[0]
 
 
 def _with_comparisons(varied: Iterable[tuple[Example, Layout]]) -> Iterator[tuple[Example, Layout]]:
@@ -418,7 +437,7 @@ def build(example: Example, layout: Layout) -> Case | None:
     facts = ModelFacts(model).graph
     node = next(one for one in model.graph.node if one.op_type == example.node.op_type and one.name == "measured")
     found, known = features_of(node, example.definition, facts)
-    found |= _zeros(example)
+    found |= _zeros(example) | _later_opsets(example)
     # onnx calls some operators random because of their subgraphs or bodies; those that draw numbers have a seed.
     is_random = example.definition.is_random and "seed" in example.definition.schema.attributes
     return Case(example.key, example.opset, model, inputs, expected, known, found, is_random)
@@ -432,6 +451,13 @@ def _zeros(example: Example) -> frozenset[Feature]:
         if one.position and (value := example.values[one.position]) is not None
         if value.dtype in (numpy.int32, numpy.int64) and not value.all()
     )
+
+
+def _later_opsets(example: Example) -> frozenset[Feature]:
+    """The opsets after the first one at which the version is tried, up to that of the example."""
+    first = max(example.definition.since_version, OLDEST_OPSET)
+    later = range(first + 1, example.opset + 1) if example.domain == AI_ONNX else ()
+    return frozenset(Feature("opsets", value=one) for one in later)
 
 
 def _gives_any_order(node: NodeProto) -> bool:

@@ -109,6 +109,8 @@ def as_form(features: frozenset[Feature]) -> Mapping[str, Any]:
             form.setdefault(key, {}).setdefault(name, []).append(value)
         elif key in ("after", "input_counts"):
             form.setdefault(key, []).append(value)
+        elif key == "opsets":
+            form[key] = {"min": value}
         elif key in ("outputs", "is_dilated"):
             form[key] = value
         else:

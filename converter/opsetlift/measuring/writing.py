@@ -112,7 +112,8 @@ def _add_form(found: list[dict[str, Any]], key: Key, pattern: Pattern) -> None:
     first, last = opsets_of(key)
     form = {"operator": operator, **({"domain": domain} if domain else {}), **as_form(pattern.features)}
     form["text"] = _sentence(operator, pattern)
-    for other in found:
+    first = max(first, form.get("opsets", {}).get("min", 0))
+    for other in found if first == since else ():
         same = {name: value for name, value in other.items() if name != "opsets"} == form
         if same and other["opsets"].get("max") == since - 1:
             other["opsets"] = {**other["opsets"], "max": last}
@@ -153,6 +154,7 @@ _WORDS = {
     "outputs": "{value} outputs",
     "input_counts": "{value} inputs",
     "after": "the result of a {value}",
+    "opsets": "opset {value} or later",
 }
 
 
