@@ -615,3 +615,46 @@ def test_integers_rounded_by_a_cast_to_floats_and_back_stay_rounded() -> None:
     text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 1> (x) y = Cast <to = 7> (b) }"
     assert "Floor" in operators(converted(text, "onnxruntime==1.13"))
     assert operators(converted(text, "onnxruntime==1.17")) == []
+
+
+class TestResamplingWithARest:
+    """OpenCV resamples by the quotient of the sizes, which is another scale where a size was rounded down."""
+
+    @pytest.mark.parametrize("mode", ["nearest", "linear"])
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(("scale", "stays"), [("1.7", False), ("2.5", False), ("2.0", True)])
+    def test_is_decomposed(self, runtime: str, mode: str, scale: str, *, stays: bool) -> None:
+        text = f"""
+            g (float[1,3,7,8] x) => (float[1,3,A,B] y) <float[4] s = {{1, 1, {scale}, 1}}> {{
+                y = Resize <mode = "{mode}", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+                    (x, , s)
+            }}
+        """
+        assert ("Resize" in operators(converted(text, runtime))) is stays
+
+    @pytest.mark.parametrize(
+        ("text", "runtime"),
+        [
+            ("y = Upsample (x, s)", "openvino==2026.4"),
+            ("y = Upsample (x, s)", "opencv==4.14"),
+            ('y = Upsample <mode = "linear"> (x, s)', "opencv==4.14"),
+        ],
+    )
+    def test_of_old_opsets_is_decomposed(self, text: str, runtime: str) -> None:
+        graph = f"g (float[1,3,7,8] x) => (float[1,3,A,B] y) <float[4] s = {{1, 1, 1.7, 2}}> {{ {text} }}"
+        assert "Upsample" not in operators(converted(graph, runtime, opset=9))
+        whole = graph.replace("1.7", "3").replace("linear", "nearest")
+        assert operators(converted(whole, runtime, opset=9)) == ["Upsample"]
+
+    def test_scales_of_opset_7_are_whole_numbers(self) -> None:
+        text = "g (float[1,3,8,8] x) => (float[1,3,12,8] y) { y = Upsample <scales = [1.0, 1.0, 1.5, 1.0]> (x) }"
+        assert "Upsample" not in operators(converted(text, "opencv==4.14", opset=8))
+
+    @pytest.mark.parametrize(("transformation", "stays"), [("half_pixel", False), ("asymmetric", True)])
+    def test_nearest_elements_of_half_pixels_are_gathered_in_414(self, transformation: str, *, stays: bool) -> None:
+        text = f"""
+            g (float[1,3,8,8] x) => (float[1,3,16,8] y) <float[4] s = {{1, 1, 2, 1}}> {{
+                y = Resize <coordinate_transformation_mode = "{transformation}", nearest_mode = "floor"> (x, , s)
+            }}
+        """
+        assert ("Resize" in operators(converted(text, "opencv==4.14"))) is stays

@@ -165,6 +165,8 @@ class Form:
     """Whether a value is two of its inputs."""
     is_shared: bool = False
     """Whether its first output is read more than once, or is an output of the graph that is read."""
+    cuts_sizes: bool = False
+    """Whether scales times the sizes of its first input may be other than whole numbers, so that sizes are rounded."""
     is_constant: bool = False
     """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
@@ -232,6 +234,7 @@ class Form:
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
+            (self.cuts_sizes, _cuts_sizes),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
             (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
             (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
@@ -507,6 +510,26 @@ def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list
         producers = [scope.producer(name) for one in before for name in one.input if name]
         before = [one for one in producers if one is not None and one.op_type == operator]
     return before
+
+
+def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    """Of a resampling: where scales are computed, it may."""
+    given = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    scales = numpy.asarray(given["scales"]) if "scales" in given else None
+    if "scales" in named:
+        scales = scope.constant(named["scales"])
+        if scales is None:
+            return True
+    shape = scope.shape(node.input[0])
+    if scales is None or not scales.size:
+        return False
+    axes = given.get("axes") or range(scales.size)
+    sizes = [None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis] for axis in axes]
+    return any(
+        scale != int(scale) and not (isinstance(size, int) and (numpy.float32(size) * scale) % 1 == 0)
+        for size, scale in zip(sizes, scales.astype(numpy.float32), strict=False)
+    )
 
 
 def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:
