@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
+from typing import Any
 
 import numpy
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
@@ -139,6 +140,13 @@ def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
         changed = (_with_attributes_changed, _with_operands_left_out, _with_scalars)
         for other in chain.from_iterable(change(example) for change in changed):
             yield other, _usual_layouts(other)[0]
+    for example in chosen[:3]:
+        for other in _with_attributes_changed(example):
+            # A flag may matter for computed inputs alone, as allowzero of a Reshape.
+            yield other, Layout()
+    for example in chosen[:1]:
+        for other in _with_a_last_window(example):
+            yield other, Layout()
     for example in chosen[:3]:
         constants = _usual_layouts(example)[0].constants
         for before in producers_of(example):
@@ -295,6 +303,26 @@ def _with_attributes_changed(example: Example) -> Iterator[Example]:
             changed.append(_with_attribute(node, name, [value[0] + 1, *value[1:]]))
     for one in changed:
         yield Example(one, example.opset, example.values, example.source)
+
+
+def _with_a_last_window(example: Example) -> Iterator[Example]:
+    """A pooling that rounds up, whose last window starts in the end pads, or before them."""
+    schema, first = example.definition.schema, example.values[0] if example.values else None
+    if not {"ceil_mode", "kernel_shape", "pads"} <= schema.attributes.keys() or first is None:
+        return
+    for size, counts_pads in product(_SIZES_AROUND_A_LAST_WINDOW, (0, 1)):
+        window: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1}
+        if "count_include_pad" in schema.attributes:
+            window["count_include_pad"] = counts_pads
+        elif counts_pads:
+            continue
+        node = helper.make_node(example.node.op_type, [example.node.input[0]], [example.node.output[0]], **window)
+        value = numpy.linspace(1, 2, 2 * size * size).reshape(1, 2, size, size).astype(first.dtype)
+        yield Example(node, example.opset, (value,), example.source)
+
+
+_SIZES_AROUND_A_LAST_WINDOW = (5, 8, 11, 6)
+"""Of windows of 3 that lie 3 apart, with a pad of 1: only the last one of 6 elements starts before the end pad."""
 
 
 def _with_operands_left_out(example: Example) -> Iterator[Example]:

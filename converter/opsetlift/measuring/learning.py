@@ -24,7 +24,7 @@ _MOST_RIGHT = 0.25
 """So many right cases, of the failing ones, may have what is taken to be wrong with these."""
 
 _COST = {
-    **dict.fromkeys(["at_least", "is_dilated", "zeros"], 1),
+    **dict.fromkeys(["at_least", "is_dilated", "has_late_windows", "zeros"], 1),
     **dict.fromkeys(["attributes", "after", "opsets"], 2),
     **dict.fromkeys(["given", "absent", "lacks_inputs", "has_inputs", "negative", "uneven", "empty_inputs"], 3),
     **dict.fromkeys(["input_counts", "outputs", "open_inputs", "computed_inputs", "ranked_inputs"], 3),
