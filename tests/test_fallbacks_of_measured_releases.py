@@ -825,3 +825,30 @@ class TestFunctionsAtLaterOpsets:
         found = convert(given, target=f"onnxruntime=={release}", prove=False).model
         assert found.opset_import[0].version == kept
         assert [one.op_type for one in found.graph.node] == [node.split()[0]]
+
+
+class TestListsThatAreLeftOut:
+    """onnxruntime takes no LinearClassifier and no Scaler without them; some releases give wrong scores."""
+
+    @pytest.mark.parametrize("release", ["0.3", "1.10", "1.32"])
+    @pytest.mark.parametrize(
+        ("node", "attributes"),
+        [
+            (
+                "l, y = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, -1.0, 0.5], classlabels_ints = [3,5]>(x)",
+                {"intercepts": [0.0, 0.0]},
+            ),
+            ("y = ai.onnx.ml.Scaler <offset = [1.0, 2.0]> (x)", {"scale": [1.0, 1.0]}),
+            ("y = ai.onnx.ml.Scaler <scale = [1.0, 2.0]> (x)", {"offset": [0.0, 0.0]}),
+            ("y = ai.onnx.ml.Scaler (x)", {"offset": [0.0], "scale": [1.0]}),
+        ],
+    )
+    def test_are_written(self, release: str, node: str, attributes: dict[str, list[float]]) -> None:
+        text = f"g (float[N,2] x) => (float[N,2] y) {{ {node} }}"
+        (found,) = converted(text, f"onnxruntime=={release}", opset=9, ml_opset=1).graph.node
+        given = {one.name: list(one.floats) for one in found.attribute}
+        assert {name: given[name] for name in attributes} == attributes
+
+    def test_products_that_the_runtime_has_stay(self) -> None:
+        text = "g (float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0]> (x) }"
+        assert operators(converted(text, "onnxruntime==1.10", opset=9, ml_opset=1)) == ["LinearRegressor"]

@@ -506,7 +506,7 @@ class WithoutDomainsOfOthers(Limited):
 
 
 class LosesOutputs(Limited):
-    """A runtime without the outputs of nodes with several, and without those of DequantizeLinear that a Gather reads."""
+    """A runtime without the outputs of nodes with several, and without those of DequantizeLinear that Gather reads."""
 
     def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
         answer = super().run(model, inputs)

@@ -23,21 +23,27 @@ def multiply_by_the_coefficients(site: Site) -> None:
     if transform not in _TRANSFORMS:
         return
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
-    scores, _ = _scores(site, op, site.attribute("targets", 1))
+    scores = _scores(site, op, site.attribute("targets", 1))
     site.replace(_in_float(site, op, _transformed(op, transform, scores)))
 
 
 def take_the_class_of_the_greatest_score(site: Site) -> None:
     """Replace LinearClassifier with a product of matrices, ArgMax, and a Gather among the labels.
 
-    One set of coefficients for two classes gives the score of the second one; the first has its complement.
+    A runtime that has the operator gets intercepts of 0 instead, where it misses some. One set of coefficients for two
+    classes gives the score of the second one; the first has its complement.
     """
-    transform = site.attribute("post_transform", "NONE")
+    transform, dtypes = site.attribute("post_transform", "NONE"), {"T1": site.dtype(0)}
     texts, numbers = site.attribute("classlabels_strings", []), site.attribute("classlabels_ints", [])
+    sets = _sets_of_a_classifier(site, len(texts or numbers))
+    if not site.attribute("intercepts", []) and site.computes("LinearClassifier", **dtypes):
+        site.set_attribute("intercepts", [0.0] * sets)
+        return
     if transform not in _TRANSFORMS:
         return
+    site.rounds()
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
-    scores, sets = _scores(site, op, _sets_of_a_classifier(site, len(texts or numbers)))
+    scores = _scores(site, op, sets)
     if sets == 1 and len(texts or numbers) == _TWO:
         place = op.Squeeze(op.Greater(scores, _zero(site)), site.constant([1], "int64"))
         place = op.Cast(place, to="int64")
@@ -81,7 +87,7 @@ def _zero(site: Site) -> str:
     return site.constant(0.0, _stage(site), "zero")
 
 
-def _scores(site: Site, op: Operators, sets: int) -> tuple[str, int]:
+def _scores(site: Site, op: Operators, sets: int) -> str:
     """The scores of all rows, [N, sets], in the dtype of the stage."""
     coefficients = site.attribute("coefficients", [])
     intercepts = site.attribute("intercepts", [])
@@ -96,8 +102,8 @@ def _scores(site: Site, op: Operators, sets: int) -> tuple[str, int]:
     if site.rank(0, because="a vector counts as one row") == 1:
         rows = op.Unsqueeze(rows, site.constant([0], "int64"))
     matrix = numpy.array(coefficients, numpy.float32).reshape(sets, -1).T
-    scores = op.MatMul(rows, site.constant(matrix.tolist(), stage, "coefficients"))
-    return op.Add(scores, site.constant(intercepts, stage, "intercepts")) if intercepts else scores, sets
+    scores = str(op.MatMul(rows, site.constant(matrix.tolist(), stage, "coefficients")))
+    return str(op.Add(scores, site.constant(intercepts, stage, "intercepts"))) if intercepts else scores
 
 
 def _transformed(op: Operators, transform: str, scores: str) -> str:
@@ -112,7 +118,9 @@ def _in_float(site: Site, op: Operators, scores: str) -> str:
 
 _ONE_BY_ONE = "products, sums and transforms are rounded one after the other"
 _REGRESSOR = rounding(multiply_by_the_coefficients, ulps=8, because=_ONE_BY_ONE)
-_CLASSIFIER = rounding(take_the_class_of_the_greatest_score, ulps=8, because=_ONE_BY_ONE)
+_CLASSIFIER = rounding(
+    take_the_class_of_the_greatest_score, ulps=8, when="the runtime has no LinearClassifier", because=_ONE_BY_ONE
+)
 
 FALLBACKS = [
     Fallback("LinearRegressor", _REGRESSOR, domain=_DOMAIN),

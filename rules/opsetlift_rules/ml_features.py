@@ -49,8 +49,15 @@ def divide_by_the_norm(site: Site) -> None:
 
 
 def subtract_and_multiply(site: Site) -> None:
-    """Replace Scaler with Sub and Mul."""
+    """Replace Scaler with Sub and Mul; a runtime that has the operator gets the list that it misses."""
     dtype = site.dtype(0)
+    missing = [name for name in _NEUTRAL if not site.attribute(name, [])]
+    if missing and site.computes("Scaler", T=dtype):
+        other = next((site.attribute(name) for name in _NEUTRAL if name not in missing), [0.0])
+        for name in missing:
+            site.set_attribute(name, [_NEUTRAL[name]] * len(other))
+        return
+    site.rounds()
     op, stage = site.op_at(opsets.AXES_AS_INPUTS, ""), _stage(dtype)
     value = _in_stage(op, site.input(0), dtype)
     for operator, name in (("Sub", "offset"), ("Mul", "scale")):
@@ -59,6 +66,9 @@ def subtract_and_multiply(site: Site) -> None:
             value = op.emit(operator, value, site.constant(numbers, stage, name))
     site.replace(_in_float(op, value, stage))
 
+
+_NEUTRAL = {"offset": 0.0, "scale": 1.0}
+"""What the lists of a Scaler are where they are left out."""
 
 _NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}
 
@@ -78,9 +88,11 @@ def _in_float(op: Operators, value: str, stage: str) -> str:
 
 _ONE_BY_ONE = "the specification rounds the result alone; here each operator rounds"
 
+_SUBTRACT_AND_MULTIPLY = rounding(subtract_and_multiply, ulps=2, when="the runtime has no Scaler", because=_ONE_BY_ONE)
+
 FALLBACKS = [
     Fallback("ArrayFeatureExtractor", gather_columns, domain=_DOMAIN),
     Fallback("Binarizer", compare_with_the_threshold, domain=_DOMAIN),
     Fallback("Normalizer", rounding(divide_by_the_norm, ulps=4, because=_ONE_BY_ONE), domain=_DOMAIN),
-    Fallback("Scaler", rounding(subtract_and_multiply, ulps=2, because=_ONE_BY_ONE), domain=_DOMAIN),
+    Fallback("Scaler", _SUBTRACT_AND_MULTIPLY, domain=_DOMAIN),
 ]

@@ -84,7 +84,7 @@ def _objections(
 def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str], target: Target) -> bool:
     """Whether the runtime computes an operator with these dtypes for its type variables, as far as is known."""
     definition = history.definition(domain, operator, opset)
-    is_lacking = domain == "" and operator in target.operators_lacking
+    is_lacking = domain in CONVERTED_DOMAINS and operator in target.operators_lacking
     if definition is None or is_lacking or not target.dtypes_refused.isdisjoint(dtypes.values()):
         return False
     grids = target.kernels.get((domain, operator, definition.since_version))
