@@ -658,3 +658,58 @@ class TestResamplingWithARest:
             }}
         """
         assert ("Resize" in operators(converted(text, "opencv==4.14"))) is stays
+
+
+class TestPadsByTheSizes:
+    """OpenCV puts the odd pad of auto_pad at the other end, and others give a ConvTranspose other sizes."""
+
+    @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "Conv"])
+    @pytest.mark.parametrize(
+        ("runtime", "auto_pad", "pads"),
+        [
+            ("opencv==5.0", "SAME_UPPER", [0, 0, 1, 1]),
+            ("opencv==4.14", "SAME_LOWER", [1, 1, 0, 0]),
+            ("opencv==4.14", "SAME_UPPER", None),
+            ("openvino==2021.4", "SAME_LOWER", None),
+        ],
+    )
+    def test_are_written(self, runtime: str, auto_pad: str, pads: list[int] | None, operator: str) -> None:
+        weights = ", w" if operator == "Conv" else ""
+        attributes = f'{"" if weights else "kernel_shape = [3, 3], "}strides = [2, 2], auto_pad = "{auto_pad}"'
+        text = f"""
+            g (float[1,1,8,8] x) => (float[1,1,4,4] y) <float[1,1,3,3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> {{
+                y = {operator} <{attributes}> (x{weights})
+            }}
+        """
+        found = next(one for one in converted(text, runtime, opset=11).graph.node if one.op_type == operator)
+        assert next((list(one.ints) for one in found.attribute if one.name == "pads"), None) == pads
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3", "opencv==5.0"])
+    def test_are_written_for_transposed_convolutions(self, runtime: str) -> None:
+        text = """
+            g (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[1,1,3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+                y = ConvTranspose <strides = [2, 2], auto_pad = "SAME_UPPER"> (x, w)
+            }
+        """
+        (found,) = converted(text, runtime, opset=11).graph.node
+        attributes = {one.name: list(one.ints) for one in found.attribute}
+        assert attributes["pads"] == [0, 0, 1, 1]
+        assert "auto_pad" not in attributes
+
+
+class TestOpenCV5:
+    """Its Trilu keeps too much of matrices with more rows, and its DFT-20 ignores the axis."""
+
+    @pytest.mark.parametrize(("shape", "stays"), [("2,6,5", False), ("2,5,6", True), ("4,4", True)])
+    def test_triangles_of_tall_matrices_are_selected(self, shape: str, *, stays: bool) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Trilu (x) }}"
+        assert (operators(converted(text, "opencv==5.0", opset=14)) == ["Trilu"]) is stays
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "openvino==2026.4"])
+    @pytest.mark.parametrize("axis", ["a", ""])
+    def test_transforms_along_other_axes_are_those_of_opset_17(self, runtime: str, axis: str) -> None:
+        text = f"g (float[2,4,9,1] x) => (float[2,4,9,2] y) <int64 a = {{2}}> {{ y = DFT (x, , {axis}) }}"
+        given = model(f'<ir_version: 9, opset_import: ["": 20]> {text.replace(", , )", ")")}')
+        found = convert(given, target=runtime, prove=False).model
+        assert found.opset_import[0].version == 19
+        assert next(one.i for one in found.graph.node[0].attribute if one.name == "axis") == 2

@@ -835,7 +835,7 @@ class TestListsThatAreLeftOut:
         ("node", "attributes"),
         [
             (
-                "l, y = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, -1.0, 0.5], classlabels_ints = [3,5]>(x)",
+                "l, y = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, 3.0, 4.], classlabels_ints = [0,1]> (x)",
                 {"intercepts": [0.0, 0.0]},
             ),
             ("y = ai.onnx.ml.Scaler <offset = [1.0, 2.0]> (x)", {"scale": [1.0, 1.0]}),

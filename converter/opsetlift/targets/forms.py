@@ -167,6 +167,8 @@ class Form:
     """Whether its first output is read more than once, or is an output of the graph that is read."""
     cuts_sizes: bool = False
     """Whether scales times the sizes of its first input may be other than whole numbers, so that sizes are rounded."""
+    has_more_rows: bool = False
+    """Whether the matrices of its first input may have more rows than columns."""
     is_constant: bool = False
     """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
@@ -235,6 +237,7 @@ class Form:
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
             (self.cuts_sizes, _cuts_sizes),
+            (self.has_more_rows, lambda node, _, scope: _has_more_rows(scope.shape(node.input[0]))),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
             (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
             (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
@@ -530,6 +533,16 @@ def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> b
         scale != int(scale) and not (isinstance(size, int) and (numpy.float32(size) * scale) % 1 == 0)
         for size, scale in zip(sizes, scales.astype(numpy.float32), strict=False)
     )
+
+
+def _has_more_rows(shape: Sequence[int | str | None] | None) -> bool:
+    rows, columns = shape[-2:] if shape is not None and len(shape) >= _MATRIX else (None, None)
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows > columns
+    return rows is None or rows != columns
+
+
+_MATRIX = 2
 
 
 def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -60,6 +60,7 @@ pads), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output 
 inputs are constants), `folds_what_graphs_inside_read` (its inputs are constants, and a graph inside its own graph reads
 one of them that is from further out), `repeats_an_input` (a value is two of its inputs), `is_shared` (its first output
 is read more than once), `cuts_sizes` (constant scales may give other sizes than whole ones, which are rounded down),
+`has_more_rows` (the matrices of its first input may have more rows than columns),
 `reads_copies` (an input comes from Identity, Dropout or a Cast to the dtype that it has),
 `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in), `gives_unranked` (the
 rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
@@ -191,6 +192,7 @@ _FORM_KEYS = {
         "repeats_an_input",
         "is_shared",
         "cuts_sizes",
+        "has_more_rows",
         "is_dilated",
     ),
     *(
@@ -560,6 +562,7 @@ class _Reader:
             repeats_an_input=entry.get("repeats_an_input", False),
             is_shared=entry.get("is_shared", False),
             cuts_sizes=entry.get("cuts_sizes", False),
+            has_more_rows=entry.get("has_more_rows", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),
