@@ -713,3 +713,62 @@ class TestOpenCV5:
         found = convert(given, target=runtime, prove=False).model
         assert found.opset_import[0].version == 19
         assert next(one.i for one in found.graph.node[0].attribute if one.name == "axis") in (2, -2)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "shape", "operator"),
+    [
+        ("openvino==2026.4", "7,B,3", "LSTM"),
+        ("openvino==2022.3", "7,B,3", "GRU"),
+        ("opencv==5.0", "7,2,3", "GRU"),
+    ],
+)
+def test_lengths_of_sequences_that_are_ignored_are_refused(runtime: str, shape: str, operator: str) -> None:
+    batch, gates = shape.split(",")[1], 3 if operator == "GRU" else 4
+    weights = ", ".join(["0.5"] * gates * 2 * 3), ", ".join(["0.25"] * gates * 2 * 2)
+    text = f"""
+        g (float[{shape}] x, int32[{batch}] n) => (float[7,1,{batch},2] y)
+            <float[1,{gates * 2},3] w = {{{weights[0]}}}, float[1,{gates * 2},2] r = {{{weights[1]}}}> {{
+            y = {operator} <hidden_size = 2> (x, w, r, , n)
+        }}
+    """
+    refused(text, runtime, because="lengths of sequences", opset=11)
+    if batch == "B":
+        assert operator in operators(converted(text.replace("B", "2"), runtime, opset=11))
+
+
+class TestDequantizedValuesInOpenCV:
+    """5.0 fails on some operands and on scales in another form than the zero points; 4.5 reads uint8 as int8."""
+
+    @pytest.mark.parametrize(("scale", "zero_point", "stays"), [("[1]", "", False), ("", "[1]", False), ("", "", True)])
+    def test_scales_and_zero_points_have_one_form(self, scale: str, zero_point: str, *, stays: bool) -> None:
+        text = f"""
+            g (uint8[2,3] x) => (float[2,3] y) <float{scale} s = {{0.5}}, uint8{zero_point} p = {{3}}> {{
+                y = DequantizeLinear (x, s, p)
+            }}
+        """
+        assert ("DequantizeLinear" in operators(converted(text, "opencv==5.0"))) is stays
+
+    @pytest.mark.parametrize(("node", "first"), [("Sub (a, b)", "Add"), ("Add (b, a)", "Add"), ("Mul (b, a)", "Mul")])
+    def test_operands_are_written_otherwise(self, node: str, first: str) -> None:
+        text = f"""
+            g (uint8[1,6,2] x, uint8[6,2] w) => (float[1,6,2] y) <float s = {{0.5}}, uint8 p = {{3}}> {{
+                a = DequantizeLinear (x, s, p)
+                b = DequantizeLinear (w, s, p)
+                y = {node}
+            }}
+        """
+        found = converted(text, "opencv==5.0").graph.node
+        assert [one.op_type for one in found] != ["DequantizeLinear", "DequantizeLinear", node.split()[0]] or list(
+            found[-1].input
+        ) == ["a", "b"]
+        assert first in [one.op_type for one in found]
+
+    def test_uint8_is_refused_in_45(self) -> None:
+        text = """
+            g (float[2,3] x) => (float[2,3] y) <float s = {0.5}, uint8 p = {3}> {
+                q = QuantizeLinear (x, s, p)
+                y = DequantizeLinear (q, s, p)
+            }
+        """
+        refused(text, "opencv==4.5", because="reads uint8 as int8")
