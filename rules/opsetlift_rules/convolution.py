@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
-from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.rulebook.site import Array, Operators, Site, static_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
-from opsetlift_rules.helpers.windows import padded
+from opsetlift_rules.helpers.windows import padded, writes_same_as_pads
 
 
 def keep_odd_padding_on_its_side(site: Site) -> None:
@@ -108,6 +108,11 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     if rank == 1:
         _add_spatial_axes(site, 1)
         return
+    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("output_shape"):
+        pads = _pads(site, site.attribute("strides") or [1] * rank)
+        if min(pads) >= 0:
+            site.replace(site.op.copy(*site.inputs, pads=pads, auto_pad=None))
+            return
     weights = site.constant_value(1)
     if weights is None or not numpy.isfinite(weights).all():
         site.refuse(Why.INPUT_NOT_CONSTANT, "ConvTranspose becomes Conv only where its weights are constant and finite")
@@ -192,6 +197,10 @@ def pad_before_or_convolve_volumes(site: Site) -> None:
     A kernel of nine elements in a row, which some runtimes take for one of 3x3, gets the axes of a volume; pads that
     are the same at both ends stay with it.
     """
+    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("kernel_shape"):
+        site.set_attribute("kernel_shape", static_shape(site, 1)[2:])
+    if writes_same_as_pads(site):
+        return
     pads = site.attribute("pads") or []
     half, is_row = len(pads) // 2, _is_row_of_nine(site)
     if any(pads) and not (is_row and pads[:half] == pads[half:]):

@@ -27,7 +27,15 @@ from opsetlift_rules.helpers.narrow_floats import (
     in_float,
 )
 from opsetlift_rules.helpers.separating import put_maxima_before
-from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
+from opsetlift_rules.helpers.windows import (
+    added,
+    combined,
+    element_counts,
+    padded,
+    set_pads,
+    windows_of,
+    writes_same_as_pads,
+)
 
 # ceil_mode
 
@@ -54,6 +62,8 @@ def write_out_how_pads_count(site: Site) -> None:
 
     Where that changes nothing, keep it apart from a Pad before it, which some optimisers merge into the pads.
     """
+    if writes_same_as_pads(site):
+        return
     if site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
     elif not any(site.attribute("pads") or ()) or site.attribute("count_include_pad") == 0:
@@ -125,6 +135,8 @@ def write_dilations_and_ceil_mode_out(site: Site) -> None:
 
     Others are kept apart from the node before: some optimisers merge a Pad, whose zeros count, into pads that do not.
     """
+    if writes_same_as_pads(site):
+        return
     if windows_of(site).is_dilated:
         maximize_dilated_windows_over_slices(site)
     elif site.attribute("ceil_mode", 0):

@@ -15,7 +15,7 @@ from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_t
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets import Target, known_of_operators, may_object, node_objection
+from opsetlift.targets import Target, contributed_objection, known_of_operators, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
@@ -29,7 +29,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _uncomputed_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
-    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.contributed):
+    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.signatures):
         return found
     refused = _possibly_refused(facts, target)
     with_constant_inputs = {operator for operator, _ in target.constant_inputs}
@@ -40,7 +40,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
-            if key not in facts.functions and (sentence := target.objection_to_contributed(domain, node)):
+            if sentence := contributed_objection(node, scope, target):
                 found.append(_refusal(sentence, node, scope))
                 continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))

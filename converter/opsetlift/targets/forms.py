@@ -163,6 +163,14 @@ class Form:
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
     """Whether an input is another value as it is: from Identity, Dropout, or a Cast to the dtype that it has."""
+    repeats_an_input: bool = False
+    """Whether a value is two of its inputs."""
+    is_shared: bool = False
+    """Whether its first output is read more than once, or is an output of the graph that is read."""
+    cuts_sizes: bool = False
+    """Whether scales times the sizes of its first input may be other than whole numbers, so that sizes are rounded."""
+    has_more_rows: bool = False
+    """Whether the matrices of its first input may have more rows than columns."""
     is_constant: bool = False
     """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
@@ -207,6 +215,11 @@ class Form:
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
+            (
+                self.repeats_an_input,
+                lambda node, *_: len({*filter(None, node.input)}) < len([*filter(None, node.input)]),
+            ),
             (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
@@ -225,6 +238,8 @@ class Form:
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
+            (self.cuts_sizes, _cuts_sizes),
+            (self.has_more_rows, lambda node, _, scope: _has_more_rows(scope.shape(node.input[0]))),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
             (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
             (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
@@ -507,6 +522,36 @@ def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list
         producers = [scope.producer(name) for one in before for name in one.input if name]
         before = [one for one in producers if one is not None and one.op_type == operator]
     return before
+
+
+def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    """Of a resampling: where scales are computed, it may."""
+    given = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    scales = numpy.asarray(given["scales"]) if "scales" in given else None
+    if "scales" in named:
+        scales = scope.constant(named["scales"])
+        if scales is None:
+            return True
+    shape = scope.shape(node.input[0])
+    if scales is None or not scales.size:
+        return False
+    axes = given.get("axes") or range(scales.size)
+    sizes = [None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis] for axis in axes]
+    return any(
+        scale != int(scale) and not (isinstance(size, int) and (numpy.float32(size) * scale) % 1 == 0)
+        for size, scale in zip(sizes, scales.astype(numpy.float32), strict=False)
+    )
+
+
+def _has_more_rows(shape: Sequence[int | str | None] | None) -> bool:
+    rows, columns = shape[-2:] if shape is not None and len(shape) >= _MATRIX else (None, None)
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows > columns
+    return rows is None or rows != columns
+
+
+_MATRIX = 2
 
 
 def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -9,7 +9,7 @@ from functools import reduce
 
 import numpy
 
-from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.rulebook.site import Array, Operators, Site, has_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END
@@ -134,6 +134,20 @@ def _padded_to_same(site: Site, windows: Windows, auto_pad: str) -> Windows:
     less, more = (tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals))
     begin, end = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
     return Windows(windows.kernel, windows.strides, windows.dilations, begin, end, windows.sizes, False)
+
+
+def writes_same_as_pads(site: Site) -> bool:
+    """Write the pads that auto_pad gives by the sizes of the input: whether it does.
+
+    For runtimes that put the odd pad at the other end. What comes of it is looked at anew.
+    """
+    if not site.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        return False
+    windows = windows_of(site)
+    ceil_mode = {"ceil_mode": None} if has_attribute(site, "ceil_mode") else {}
+    copy = site.op.copy(*site.inputs, pads=[*windows.begin, *windows.end], auto_pad=None, **ceil_mode)
+    site.replace(*((copy,) if isinstance(copy, str) else copy))
+    return True
 
 
 def set_pads(site: Site, begin: Sequence[int], end: Sequence[int]) -> None:
