@@ -524,3 +524,18 @@ class TestCommandLine:
         assert "QLinearConv" in shown
         assert "onnx-tensorrt" in shown
         assert "was not measured" in shown
+
+
+def test_onnxruntime_web_gives_no_outputs_of_64_bits_until_111() -> None:
+    """They are garbage there, and right in the packages of the same version for Python and Node.js."""
+    text = """<ir_version: 6, opset_import: ["": 11]> g (float[3,4] x) => (int64[3] y) {
+        y = ArgMax <axis = 1, keepdims = 0> (x) }"""
+    model = onnx.parser.parse_model(text)
+    with pytest.raises(ConversionRefused, match="--dtype int64=int32"):
+        convert(model, target="onnxruntime-web==1.10")
+    (found,) = reach(model, targets=["onnxruntime-web==1.11"]).targets
+    assert not found.is_reachable
+    for target in ("onnxruntime==1.10", "onnxruntime-node==1.10", "ort==1.10", "onnxruntime-web==1.12"):
+        convert(model, target=target)
+    changed = convert(model, target="onnxruntime-web==1.10", dtypes={"int64": "int32"}, dtype_interface="change")
+    assert changed.model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.INT32

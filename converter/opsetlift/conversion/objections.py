@@ -26,6 +26,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
+    found += _outputs_of_refused_dtypes(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
@@ -68,6 +69,7 @@ def what_objections_depend_on(
         known_of_operators(operators, opsets, target),
         target.dtypes_refused,
         target.input_dtypes_refused,
+        target.output_dtypes_refused,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_inputs_as_outputs,
@@ -114,6 +116,17 @@ def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Ref
         if dtype and info.name not in facts.cut_inputs:
             sentence = f"input {info.name!r} is {dtype}, and {target.called} takes no inputs of that dtype"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _outputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    for info in facts.model.graph.output if target.output_dtypes_refused else ():
+        if dtype := _refused_dtype(facts.graph, info.name, target.output_dtypes_refused):
+            other = dtype_that_would_do(dtype, target.output_dtypes_refused)
+            sentence = f"output {info.name!r} is {dtype}, and {target.called} gives no outputs of that dtype"
+            hint = (
+                f"; --dtype {dtype}={other} --dtype-interface {CHANGE} changes it, which is not exact" if other else ""
+            )
+            yield Refusal(Why.TARGET, sentence + hint, "", "", GRAPH_PATH, "")
 
 
 def _is_fixed(size: int | str | None) -> bool:

@@ -91,7 +91,8 @@ axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (t
 truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast
 before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
-inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
+inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
+`only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
 `initializers_as_outputs` whether outputs of the model may be what no node computes; `outputs_beside_others` whether
 they may be what a node with several outputs computes, without another name; `outputs_lost_where_read` names operators
@@ -148,6 +149,7 @@ _KEYS_OF_FACT = {
     "ir": {"min", "max", "source"},
     "dtypes_refused": {"names", "source"},
     "input_dtypes_refused": {"names", "source"},
+    "output_dtypes_refused": {"names", "only_as", "source"},
     "constant_dtypes_refused": {"names", "source"},
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
@@ -354,6 +356,8 @@ class _Reader:
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
+            output_dtypes_refused=frozenset(map(self._dtype, self._names(release, "output_dtypes_refused"))),
+            outputs_refused_as=frozenset(self._names(release, "output_dtypes_refused", "only_as")),
             operators_lacking=frozenset(
                 [
                     *self._names(release, "operators_lacking"),
@@ -613,10 +617,10 @@ class _Reader:
                 found[f"{domain}.{name}"] = None if version == _NEVER else version_key(version)
         return found
 
-    def _names(self, release: Mapping[str, Any], key: str) -> list[str]:
-        names = release.get(key, {}).get("names", [])
+    def _names(self, release: Mapping[str, Any], key: str, within: str = "names") -> list[str]:
+        names = release.get(key, {}).get(within, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise self._fault(f"{key}: names is a list of names")
+            raise self._fault(f"{key}: {within} is a list of names")
         return names
 
     def _input(self, name: str) -> tuple[str, str]:

@@ -48,6 +48,10 @@ class Target:
     sources: Mapping[str, str]
     input_dtypes_refused: frozenset[str] = frozenset()
     """Dtypes that it computes, but does not take as inputs of a model."""
+    output_dtypes_refused: frozenset[str] = frozenset()
+    """Dtypes that it computes, but of which it gives no outputs of a model."""
+    outputs_refused_as: frozenset[str] = frozenset()
+    """Other names of the runtime under which alone it refuses these outputs; under all of its names where empty."""
     takes_false_shapes: bool = True
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True
