@@ -772,3 +772,14 @@ class TestDequantizedValuesInOpenCV:
             }
         """
         refused(text, "opencv==4.5", because="reads uint8 as int8")
+
+
+def test_reductions_of_constants_that_fallbacks_leave_are_folded_for_opencv_414() -> None:
+    """A Softmax of a constant mask is written as such reductions after constants were folded."""
+    text = """
+        g (float[2,4] x) => (float[2,4] y) <float[2,4] k = {1, 2, 3, 4, 5, 6, 7, 8}> {
+            m = ReduceMax <axes = [1]> (k)
+            y = Sub (x, m)
+        }
+    """
+    assert "ReduceMax" not in operators(converted(text, "opencv==4.14"))
