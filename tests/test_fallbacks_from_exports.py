@@ -783,3 +783,14 @@ def test_reductions_of_constants_that_fallbacks_leave_are_folded_for_opencv_414(
         }
     """
     assert "ReduceMax" not in operators(converted(text, "opencv==4.14"))
+
+
+def test_slices_whose_ends_and_steps_are_computed_are_gathered_for_openvino_2026() -> None:
+    """It reads computed ends as 32 bits, so that -(2^63 - 1) is no longer before the first element."""
+    text = """
+        g (float[6,3] x, int64[1] s, int64[1] e, int64[1] t) => (float[A,3] y) <int64[1] a = {0}> {
+            y = Slice (x, s, e, a, t)
+        }
+    """
+    assert "Slice" not in operators(converted(text, "openvino==2026.4"))
+    assert operators(converted(text, "openvino==2022.3")) == ["Slice"]
