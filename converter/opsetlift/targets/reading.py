@@ -92,7 +92,8 @@ truth values), `ends_with_absent_input` (the last one has no name) and `undoes_c
 before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
-`only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
+`only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs
+whose names are empty,
 which mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
 `initializers_as_outputs` whether outputs of the model may be what no node computes; `outputs_beside_others` whether
 they may be what a node with several outputs computes, without another name; `outputs_lost_where_read` names operators
