@@ -56,6 +56,9 @@ from opsetlift.proof import (
     ways_of,
 )
 
+_MOST_TRIED_IN_PARTS = 50_000
+"""Inputs in all, rejected ones included; where parts take more, the whole is compared."""
+
 _WAYS_OF_PARTS = 12
 """Between so many pairs of inputs thresholds in parts of models are looked for at most."""
 
@@ -131,17 +134,18 @@ def _proven_parts(
     opaque = not_executable(original), not_executable(result)
     if opaque[0] is None or opaque[1] is None:
         return None, Inside()
-    runs = 0
+    runs = tried = 0
     differences = Differences()
 
     def verdict(region: Region) -> Verdict:
-        nonlocal runs
-        if _is_heavy(region.original):
+        nonlocal runs, tried
+        if _is_heavy(region.original) or tried > _MOST_TRIED_IN_PARTS:
             return Verdict.OPEN
         watched = inside_of(region)
         part = _Comparison(region.original, region.result, region.outputs, base_dir, _PART, watched)
         trial, _ = part.run(0, seed)
         runs += trial.cases
+        tried += trial.cases + trial.rejected
         differences.note(region, trial)
         if trial.values_differ:
             return Verdict.DIFFERENT
