@@ -1093,3 +1093,128 @@ class TestOutputsOfRecurrencesThatNothingReads:
     def test_are_refused_where_they_are_read(self) -> None:
         text = f"g (float[3,1,2] x) => (float[3,1,1,2] y, float[1,1,2] h) {self.WEIGHTS} {{ y, h = {self.NODE} }}"
         refused(text, "opencv==4.14", because="does not run GRU with 2 outputs")
+
+
+class TestPadsOfWindowsThatRuntimesPlace:
+    """OpenCV puts the odd pad of auto_pad at the other end, and reads no kernel from the shape of computed weights."""
+
+    @pytest.mark.parametrize("pads", ["SAME_UPPER", "SAME_LOWER"])
+    @pytest.mark.parametrize(
+        ("runtime", "node", "kept"),
+        [
+            ("opencv==5.0", "Conv <auto_pad = '{}', strides = [2, 2]> (x, w)", ["Conv"]),
+            ("opencv==4.5", "Conv <auto_pad = '{}', strides = [2, 2]> (x, w)", ["Conv"]),
+            ("opencv==5.0", "ConvTranspose <auto_pad = '{}', strides = [2, 2]> (x, w)", ["ConvTranspose"]),
+            ("opencv==5.0", "MaxPool <auto_pad = '{}', kernel_shape = [3, 3], strides = [2, 2]> (x)", ["MaxPool"]),
+            (
+                "opencv==5.0",
+                "AveragePool <auto_pad = '{}', kernel_shape = [2, 2], strides = [2, 2]> (x)",
+                ["AveragePool"],
+            ),
+        ],
+    )
+    def test_are_written(self, runtime: str, node: str, kept: list[str], pads: str) -> None:
+        weights = "float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}"
+        text = f"g (float[1,1,7,8] x) => (float y) <{weights}> {{ y = {node.format(pads)} }}".replace("'", '"')
+        found = converted(text, runtime)
+        assert operators(found) == kept
+        names = {one.name for one in found.graph.node[0].attribute}
+        assert "auto_pad" not in names or (runtime, pads) == ("opencv==4.5", "SAME_UPPER")
+        assert "kernel_shape" in names or runtime == "opencv==5.0"
+
+    def test_odd_ones_of_a_transposed_convolution_become_zeros_between_where_the_ends_must_be_alike(self) -> None:
+        text = (
+            "g (float[1,1,7,8] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            '{ y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w) }'
+        )
+        assert "Conv" in operators(converted(text, "opencv==4.14"))
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
+    def test_kernels_of_computed_weights_are_named(self, runtime: str) -> None:
+        text = "g (float[1,2,6,6] x, float[3,2,3,3] w) => (float y) { y = Conv (x, w) }"
+        found = converted(text, runtime)
+        assert [list(one.ints) for one in found.graph.node[0].attribute if one.name == "kernel_shape"] == [[3, 3]]
+
+    def test_stay_where_they_are_placed_well(self) -> None:
+        text = (
+            "g (float[1,1,7,8] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            '{ y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x, w) }'
+        )
+        assert "auto_pad" in {one.name for one in converted(text, "opencv==4.14").graph.node[0].attribute}
+
+
+class TestDefaultsThatRuntimesReadOtherwise:
+    """OpenCV 5.0 splits the last axis where axis is left out, and no release resizes where mode is left out."""
+
+    @pytest.mark.parametrize("lengths", ["", ", s"])
+    def test_axis_of_split_is_written(self, lengths: str) -> None:
+        text = (
+            f"g (float[4,6] x) => (float[2,6] a, float[2,6] b) <int64[2] s = {{2,2}}> {{ a, b = Split (x{lengths}) }}"
+        )
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == ["Split"]
+        assert [one.i for one in found.graph.node[0].attribute if one.name == "axis"] == [0]
+
+    @pytest.mark.parametrize(("operator", "opset"), [("Upsample (x, s)", 9), ('Resize (x, "", s)', 13)])
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_mode_of_a_resize_is_written(self, runtime: str, operator: str, opset: int) -> None:
+        text = f"g (float[1,2,4,6] x) => (float y) <float[4] s = {{1,1,2,2}}> {{ y = {operator} }}"
+        found = converted(text, runtime, opset=opset)
+        assert operators(found) == [operator.split()[0]]
+        assert "mode" in {one.name for one in found.graph.node[0].attribute}
+
+
+class TestResizesThatAreComputedOtherwise:
+    """OpenCV takes ratios of sizes for scales, rounds by ways of its own, and resizes images only."""
+
+    NEAREST = 'mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'
+
+    def resized(self, attributes: str, numbers: str, runtime: str, opset: int = 13) -> list[str]:
+        """The operators of what a Resize with scales, or with sizes, is converted to."""
+        count, kind, empty = numbers.count(",") + 1, "float" if "." in numbers else "int64", '""'
+        inputs = f"x, {empty}, s" if kind == "float" else f"x, {empty}, {empty}, s"
+        text = (
+            f"g (float[1,2,4,6] x) => (float y) <{kind}[{count}] s = {{{numbers}}}> "
+            f"{{ y = Resize <{attributes}> ({inputs}) }}"
+        )
+        return operators(converted(text, runtime, opset=opset))
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        ("attributes", "numbers"),
+        [
+            (NEAREST, "1.0,1.0,1.3,1.7"),
+            ('mode = "linear", coordinate_transformation_mode = "asymmetric"', "1.0,1.0,0.6,0.6"),
+            (NEAREST, "1.0,2.0,1.0,1.0"),
+            (NEAREST, "1,4,4,6"),
+        ],
+    )
+    def test_are_written_with_gather(self, attributes: str, numbers: str, runtime: str) -> None:
+        assert "Resize" not in self.resized(attributes, numbers, runtime)
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("scales", ["1.0,1.0,2.0,2.0", "1.0,1.0,1.5,0.5"])
+    def test_stay_where_sizes_and_scales_agree(self, scales: str, runtime: str) -> None:
+        assert self.resized(self.NEAREST, scales, runtime) == ["Resize"]
+
+    def test_scales_that_give_whole_sizes_when_rounded_as_floats_stay(self) -> None:
+        text = (
+            'g (float[1,2,5,5] x) => (float y) <float[4] s = {1,1,0.6,0.6}> { y = Resize <mode = "linear"> (x, "", s) }'
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Resize"]
+
+    @pytest.mark.parametrize("rounding", ["floor", "ceil", "round_prefer_floor"])
+    def test_are_rounded_with_gather(self, rounding: str) -> None:
+        attributes = f'mode = "nearest", coordinate_transformation_mode = "half_pixel", nearest_mode = "{rounding}"'
+        assert self.resized(attributes, "1.0,1.0,1.5,1.5", "opencv==4.14") == ["Gather", "Gather"]
+        assert self.resized(attributes, "1.0,1.0,1.5,1.5", "opencv==5.0") == ["Resize"]
+
+    def test_places_that_are_never_halfway_stay(self) -> None:
+        attributes = 'mode = "nearest", coordinate_transformation_mode = "half_pixel"'
+        assert self.resized(attributes, "1.0,1.0,2.0,3.0", "opencv==4.14") == ["Resize"]
+
+    @pytest.mark.parametrize(
+        "attributes", [f"axes = [2, 3], {NEAREST}", 'antialias = 1, axes = [2, 3], mode = "linear"']
+    )
+    def test_what_18_adds_is_written_out(self, attributes: str) -> None:
+        assert "Resize" not in self.resized(attributes, "2,3", "opencv==5.0", opset=19)

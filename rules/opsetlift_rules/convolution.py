@@ -14,9 +14,10 @@ from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
-from opsetlift_rules.helpers.windows import padded
+from opsetlift_rules.helpers.windows import padded, spelt_out_windows
 
 
 def keep_odd_padding_on_its_side(site: Site) -> None:
@@ -75,6 +76,8 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     if rank == 1:
         _add_spatial_axes(site, 1)
         return
+    if _spells_its_pads_out(site):
+        return
     weights = site.constant_value(1)
     if weights is None or not numpy.isfinite(weights).all():
         site.refuse(Why.INPUT_NOT_CONSTANT, "ConvTranspose becomes Conv only where its weights are constant and finite")
@@ -93,6 +96,22 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     around = [max(0, one) for one in (*begin, *end)]
     site.rounds()
     site.replace(op.Conv(*inputs, group=group, kernel_shape=[*weights.shape[2:]], dilations=[*dilations], pads=around))
+
+
+def _spells_its_pads_out(site: Site) -> bool:
+    """Replace a ConvTranspose whose auto_pad, or whose weights, say what attributes can say."""
+    shape = site.shape(1) or []
+    kernel = site.attribute("kernel_shape") or [size for size in shape[2:] if isinstance(size, int)]
+    if len(kernel) != len(shape) - 2 or not kernel:
+        return False
+    changed = {} if site.attribute("kernel_shape") else {"kernel_shape": kernel}
+    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("output_shape"):
+        pads = _pads(site, site.attribute("strides") or [1] * len(kernel))
+        if min(pads) >= 0:
+            changed |= {"pads": pads, "auto_pad": None}
+    if changed:
+        replace_with_attributes(site, **changed)
+    return bool(changed)
 
 
 def _pads(site: Site, strides: Sequence[int]) -> list[int]:
@@ -156,9 +175,14 @@ def _turned_round(weights: Array, group: int) -> Array:
 def pad_before_or_convolve_volumes(site: Site) -> None:
     """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise.
 
+    What auto_pad and the shape of the weights say is written out first, and the node looked at anew.
+
     A kernel of nine elements in a row, which some runtimes take for one of 3x3, gets the axes of a volume; pads that
     are the same at both ends stay with it.
     """
+    if spelt_out := spelt_out_windows(site):
+        replace_with_attributes(site, **spelt_out)
+        return
     pads = site.attribute("pads") or []
     half, is_row = len(pads) // 2, _is_row_of_nine(site)
     if any(pads) and not (is_row and pads[:half] == pads[half:]):

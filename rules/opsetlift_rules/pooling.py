@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribut
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.dimensions import product, reshaped, size
 from opsetlift_rules.helpers.max_pool_indices import compute_indices_of_maxima, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
@@ -27,7 +28,15 @@ from opsetlift_rules.helpers.narrow_floats import (
     in_float,
 )
 from opsetlift_rules.helpers.separating import put_maxima_before
-from opsetlift_rules.helpers.windows import added, combined, element_counts, padded, set_pads, windows_of
+from opsetlift_rules.helpers.windows import (
+    added,
+    combined,
+    element_counts,
+    padded,
+    set_pads,
+    spelt_out_windows,
+    windows_of,
+)
 
 # ceil_mode
 
@@ -75,6 +84,12 @@ def exclude_windows_that_start_in_the_padding(site: Site) -> None:
     """
     if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
         replace_ceil_mode_with_pads(site)
+
+
+def write_auto_pad_out(site: Site) -> None:
+    """Write the pads that auto_pad gives, and have the node looked at anew."""
+    if spelt_out := spelt_out_windows(site):
+        replace_with_attributes(site, **spelt_out)
 
 
 # Averages
@@ -281,9 +296,9 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("AveragePool", write_out_how_pads_count),
+    Fallback("AveragePool", in_turn(write_auto_pad_out, write_out_how_pads_count)),
     Fallback("GlobalAveragePool", _MEANS_OF_IMAGES),
     Fallback("GlobalMaxPool", pool_more_axes_as_one),
     Fallback("LpPool", replace_ceil_mode_with_pads),
-    Fallback("MaxPool", write_dilations_and_ceil_mode_out),
+    Fallback("MaxPool", in_turn(write_auto_pad_out, write_dilations_and_ceil_mode_out)),
 ]

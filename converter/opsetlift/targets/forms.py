@@ -173,6 +173,12 @@ class Form:
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
+    resizes_channels: bool = False
+    """Whether constant scales or sizes change one of the first two axes."""
+    resizes_by_fractions: bool = False
+    """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
+    rounds_sizes: bool = False
+    """Whether constant scales give a size that is no whole number."""
     takes_defaults_for_constants: bool = False
     """Whether an input that is an initializer is a constant to the runtime also where callers may override it."""
 
@@ -240,6 +246,9 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
+            (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one, _ in _factors(node, *facts))),
+            (self.rounds_sizes, lambda node, *facts: any(size % 1 for _, size in _factors(node, *facts))),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
@@ -589,6 +598,39 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
             return None
         given = known.reshape(-1).tolist()
     return sorted(axis % rank for axis in given or range(rank))
+
+
+def _resizes_channels(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    axes = _attribute(node, definition, "axes")
+    factors = _factors(node, definition, scope)
+    if isinstance(axes, list) and (shape := scope.shape(node.input[0])) is not None:
+        pairs = zip(axes, factors, strict=False)
+        return any(axis % len(shape) <= _CHANNELS and factor != 1 for axis, (factor, _) in pairs)
+    return any(factor != 1 for factor, _ in factors[: _CHANNELS + 1])
+
+
+def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[float, float]]:
+    """How many times longer a Resize or Upsample makes each axis that it names, and the size that this gives.
+
+    Empty where that is not known; a size before that is not known counts as 1.
+    """
+    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    values = {formal: scope.content(named[formal]) for formal in ("scales", "sizes") if formal in named}
+    shape, axes = scope.shape(node.input[0]), _attribute(node, definition, "axes")
+    if shape is not None and isinstance(axes, list):
+        shape = [shape[axis] for axis in axes]
+    known = next((one for one in values.values() if one is not None and one.size), None)
+    if isinstance(attribute := _attribute(node, definition, "scales"), list):
+        known = numpy.array(attribute, numpy.float32)
+    if known is None or shape is None or known.size != len(shape):
+        return []
+    before = [size if isinstance(size, int) and size else 1 for size in shape]
+    factors = known.reshape(-1).astype(numpy.float32)
+    if known.dtype.kind != "f":
+        return [(float(one) / size, float(one)) for one, size in zip(factors, before, strict=True)]
+    # As runtimes multiply: 0.6 of float times 5 is 3.
+    products = [float(one * numpy.float32(size)) for one, size in zip(factors, before, strict=True)]
+    return list(zip(map(float, factors), products, strict=True))
 
 
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

@@ -85,7 +85,9 @@ theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), 
 result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
 `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
 which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
-values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before
+values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
+sizes are no whole multiples of those before), `rounds_sizes` (scales give a size that is no whole number),
+`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before
 it); the node is written so where all hold. `text` ends a sentence that begins with the runtime. `input_dtypes_refused`
 and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
 constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as
@@ -184,6 +186,9 @@ _FORM_KEYS = {
         "folds_what_graphs_inside_read",
         "reads_copies",
         "is_dilated",
+        "resizes_channels",
+        "resizes_by_fractions",
+        "rounds_sizes",
     ),
     *(
         "uneven",
@@ -550,6 +555,9 @@ class _Reader:
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
+            resizes_channels=entry.get("resizes_channels", False),
+            resizes_by_fractions=entry.get("resizes_by_fractions", False),
+            rounds_sizes=entry.get("rounds_sizes", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
