@@ -821,7 +821,7 @@ class TestSequences:
 
     def test_transposed_convolutions(self) -> None:
         text = "g (float[1,1,4] x) => (float[1,1,6] y) <float[1,1,3] w = {1, 2, 3}> { y = ConvTranspose (x, w) }"
-        assert "ConvTranspose" not in operators(converted(text, "opencv==4.5"))
+        assert operators(converted(text, "opencv==4.5")) == ["Unsqueeze", "ConvTranspose", "Squeeze"]
 
     @pytest.mark.parametrize("sizes", ["4", "2,2,2"])
     def test_normalizations(self, sizes: str) -> None:
@@ -1129,6 +1129,30 @@ class TestPadsOfWindowsThatRuntimesPlace:
         )
         assert "Conv" in operators(converted(text, "opencv==4.14"))
 
+    @pytest.mark.parametrize(
+        ("shape", "pads", "extra"),
+        [([8, 10], [1, 1, 0, 0], []), ([7, 9], [1, 1, 1, 1], []), ([9, 12], [0] * 4, [0, 1])],
+    )
+    def test_follow_from_the_shape_of_the_output(self, shape: list[int], pads: list[int], extra: list[int]) -> None:
+        text = (
+            "g (float[1,1,4,5] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            f"{{ y = ConvTranspose <output_shape = {shape}, strides = [2, 2]> (x, w) }}"
+        )
+        found = converted(text, "opencv==5.0").graph.node
+        assert [one.op_type for one in found] == ["ConvTranspose"]
+        written = {one.name: list(one.ints) for one in found[0].attribute}
+        assert "output_shape" not in written
+        assert written.get("pads", [0] * 4) == pads
+        assert written.get("output_padding", []) == extra
+
+    def test_dilated_transposed_convolutions_become_others(self) -> None:
+        text = (
+            "g (float[1,1,4,5] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            "{ y = ConvTranspose <dilations = [2, 2], kernel_shape = [3, 3]> (x, w) }"
+        )
+        assert "ConvTranspose" not in operators(converted(text, "opencv==4.14"))
+        assert "ConvTranspose" in operators(converted(text, "opencv==5.0"))
+
     @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
     def test_kernels_of_computed_weights_are_named(self, runtime: str) -> None:
         text = "g (float[1,2,6,6] x, float[3,2,3,3] w) => (float y) { y = Conv (x, w) }"
@@ -1218,3 +1242,80 @@ class TestResizesThatAreComputedOtherwise:
     )
     def test_what_18_adds_is_written_out(self, attributes: str) -> None:
         assert "Resize" not in self.resized(attributes, "2,3", "opencv==5.0", opset=19)
+
+
+class TestGemmOfTheOldest:
+    """OpenCV 4.3 and 4.5 leave out alpha, beta and transA, and add vectors of all columns only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    @pytest.mark.parametrize(
+        ("attributes", "shape", "expected"),
+        [
+            ("alpha = 0.25, transB = 1", "[2]", ["MatMul", "Mul", "Add"]),
+            ("beta = 0.5, transB = 1", "[2]", ["MatMul", "Add"]),
+            ("transA = 1, transB = 1", "[1,2]", ["Transpose", "MatMul", "Add"]),
+            ("transB = 1", "[2,1]", ["MatMul", "Add"]),
+        ],
+    )
+    def test_is_written_in_parts(self, runtime: str, attributes: str, shape: str, expected: list[str]) -> None:
+        text = (
+            f"g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {{1,2,3,4}}, float{shape} c = {{2,3}}> "
+            f"{{ y = Gemm <{attributes}> (x, w, c) }}"
+        )
+        found = operators(converted(text, runtime))
+        # 4.3 transposes the constant weights by a node.
+        assert found[found.count("Transpose") - expected.count("Transpose") :] == expected
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    def test_stays_as_exporters_write_it(self, runtime: str) -> None:
+        text = (
+            "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] c = {2,3}> "
+            "{ y = Gemm <alpha = 1.0, beta = 1.0, transB = 1> (x, w, c) }"
+        )
+        assert operators(converted(text, runtime)) == ["Gemm"]
+
+    @pytest.mark.parametrize("shape", ["[1,2]", ""])
+    def test_computed_terms_that_are_repeated_are_added_in_4_14(self, shape: str) -> None:
+        text = f"g (float[2,2] x, float[2,2] w, float{shape} c) => (float[2,2] y) {{ y = Gemm (x, w, c) }}"
+        assert operators(converted(text, "opencv==4.14")) == ["MatMul", "Add"]
+
+
+class TestStacksOfMatrices:
+    """OpenCV 4.14 and 5.0 repeat constant ones in another order; 4.5 takes few of them."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("shape", ["[2,3,2]", "[2,1,3,2]"])
+    def test_constant_ones_are_repeated_beforehand(self, runtime: str, shape: str) -> None:
+        numbers = ",".join(map(str, range(12)))
+        text = f"g (float[2,2,2,3] x) => (float y) <float{shape} w = {{{numbers}}}> {{ y = MatMul (x, w) }}"
+        found = converted(text, runtime)
+        assert operators(found) == ["MatMul"]
+        assert [list(one.dims) for one in found.graph.initializer] == [[2, 2, 3, 2]]
+
+    @pytest.mark.parametrize("shape", ["[1,3,2]", "[3,2]"])
+    def test_single_ones_stay(self, shape: str) -> None:
+        text = f"g (float[2,2,2,3] x) => (float y) <float{shape} w = {{1,2,3,4,5,6}}> {{ y = MatMul (x, w) }}"
+        assert [list(one.dims) for one in converted(text, "opencv==4.14").graph.initializer] == [
+            list(map(int, shape[1:-1].split(",")))
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "because"),
+        [
+            ("g (float[3,2] x) => (float y) <float[2,3] w = {1,2,3,4,5,6}> { y = MatMul (w, x) }", "second matrices"),
+            ("g (float[1,2,3] x) => (float y) <float[1,3,1] w = {1,2,3}> { y = MatMul (x, w) }", "no constant stacks"),
+            ("g (float[1,2,3] x, float[2,3,2] w) => (float y) { y = MatMul (x, w) }", "no computed stacks"),
+        ],
+    )
+    def test_are_refused_in_4_5(self, text: str, because: str) -> None:
+        refused(text, "opencv==4.5", because=because)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "g (float[2,2,3] x, float[2,3,2] w) => (float y) { y = MatMul (x, w) }",
+            "g (float[1,2,3] x) => (float y) <float[3,1] w = {1,2,3}> { y = MatMul (x, w) }",
+        ],
+    )
+    def test_others_stay_in_4_5(self, text: str) -> None:
+        assert operators(converted(text, "opencv==4.5")) == ["MatMul"]

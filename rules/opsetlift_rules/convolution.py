@@ -99,16 +99,23 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
 
 
 def _spells_its_pads_out(site: Site) -> bool:
-    """Replace a ConvTranspose whose auto_pad, or whose weights, say what attributes can say."""
+    """Replace a ConvTranspose whose auto_pad, output_shape or weights say what pads and other attributes can say."""
     shape = site.shape(1) or []
     kernel = site.attribute("kernel_shape") or [size for size in shape[2:] if isinstance(size, int)]
     if len(kernel) != len(shape) - 2 or not kernel:
         return False
     changed = {} if site.attribute("kernel_shape") else {"kernel_shape": kernel}
-    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("output_shape"):
-        pads = _pads(site, site.attribute("strides") or [1] * len(kernel))
-        if min(pads) >= 0:
-            changed |= {"pads": pads, "auto_pad": None}
+    strides = site.attribute("strides") or [1] * len(kernel)
+    if site.attribute("output_shape") or site.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        # A pad below 0 says how much longer the output is at its end.
+        pads = _pads(site, strides)
+        longer = [max(0, -one) for one in pads[len(kernel) :]]
+        extra = [
+            one + more for one, more in zip(site.attribute("output_padding") or [0] * len(kernel), longer, strict=True)
+        ]
+        if min(pads[: len(kernel)]) >= 0 and all(one < stride for one, stride in zip(extra, strides, strict=True)):
+            changed |= {"pads": [max(0, one) for one in pads], "auto_pad": None, "output_shape": None}
+            changed |= {"output_padding": extra} if any(longer) else {}
     if changed:
         replace_with_attributes(site, **changed)
     return bool(changed)

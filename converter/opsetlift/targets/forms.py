@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle
+from math import prod
 
 import numpy
 from onnx import GraphProto, NodeProto, helper
@@ -179,6 +180,10 @@ class Form:
     """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
     rounds_sizes: bool = False
     """Whether constant scales give a size that is no whole number."""
+    stacks_differ: bool = False
+    """Whether its first two inputs are stacks of matrices of other shapes, or a stack and a matrix."""
+    repeated_stacks: frozenset[str] = frozenset()
+    """Inputs that are stacks of several matrices, and of fewer than the first output."""
     takes_defaults_for_constants: bool = False
     """Whether an input that is an initializer is a constant to the runtime also where callers may override it."""
 
@@ -246,6 +251,8 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.stacks_differ, lambda node, _, scope: _has_other_stacks(node, scope)),
+            (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one, _ in _factors(node, *facts))),
             (self.rounds_sizes, lambda node, *facts: any(size % 1 for _, size in _factors(node, *facts))),
@@ -357,6 +364,11 @@ class Form:
             return False
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
         return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+
+    def _repeats_stacks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        counts = {one.formal: _matrices_in(one.name, scope) for one in operands(node, definition)[0]}
+        most = _matrices_in(node.output[0], scope)
+        return all(1 < (counts.get(formal) or 0) < (most or 0) for formal in self.repeated_stacks)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: max(map(abs, one.ints), default=0) for one in node.attribute}
@@ -598,6 +610,18 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
             return None
         given = known.reshape(-1).tolist()
     return sorted(axis % rank for axis in given or range(rank))
+
+
+def _has_other_stacks(node: NodeProto, scope: ScopeFacts) -> bool:
+    first, second = (scope.shape(name) for name in node.input[:2])
+    return first is not None and second is not None and list(first[:-2]) != list(second[:-2])
+
+
+def _matrices_in(name: str, scope: ScopeFacts) -> int | None:
+    """How many matrices are in a stack; None where that is not known."""
+    shape = scope.shape(name)
+    sizes = [size for size in (shape or ())[:-2] if isinstance(size, int)]
+    return None if shape is None or len(sizes) != len(shape[:-2]) else prod(sizes)
 
 
 def _resizes_channels(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
