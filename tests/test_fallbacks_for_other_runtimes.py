@@ -7,11 +7,15 @@ from pathlib import Path
 import ml_dtypes
 import numpy
 import pytest
-from onnx import numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.verdicts import difference_of_outputs
+from opsetlift.model.scopes import GRAPH_PATH
+from opsetlift.proof.scopes import paired_scopes
+from opsetlift.proof.structure import scope_differences
+from opsetlift.rulebook.trace import ConversionTrace
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 
@@ -1319,3 +1323,85 @@ class TestStacksOfMatrices:
     )
     def test_others_stay_in_4_5(self, text: str) -> None:
         assert operators(converted(text, "opencv==4.5")) == ["MatMul"]
+
+
+class TestInputsAndOutputsThatRuntimesWantOtherwise:
+    """OpenCV loads no outputs without a shape; before 5 it fails where an input is given that no node reads."""
+
+    def model_without_shape(self, node: str) -> ModelProto:
+        """A model whose output has a dtype alone."""
+        made = model(
+            f'<ir_version: 7, opset_import: ["": 13]> g (float[2,3] x, int64[N] s) => (float[A] y) {{ {node} }}'
+        )
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        return made
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_shapes_of_outputs_are_declared(self, runtime: str) -> None:
+        given = self.model_without_shape("y = Relu (x)")
+        del given.graph.input[1]
+        found = convert(given, target=runtime)
+        assert found.certificate is not None
+        assert found.certificate.is_proven
+        declared = found.model.graph.output[0].type.tensor_type
+        assert [dim.dim_value for dim in declared.shape.dim] == [2, 3]
+        assert "output 'y' had no shape; it was declared as it is computed" in found.report.notes
+
+    def test_unknown_ones_are_refused(self) -> None:
+        with pytest.raises(ConversionRefused, match="the shape of the output 'y' is not known"):
+            convert(self.model_without_shape("y = Reshape (x, s)"), target="opencv==5.0")
+
+    def test_stay_undeclared_for_others(self) -> None:
+        given = self.model_without_shape("y = Relu (x)")
+        assert not convert(given, target="onnxruntime==1.10").model.graph.output[0].type.tensor_type.HasField("shape")
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    def test_inputs_that_nothing_reads_are_read(self, runtime: str) -> None:
+        text = "g (float[2,3] x, float[2,3] u, int64[3] v) => (float[2,3] y) { y = Relu (x) }"
+        found = converted(text, runtime)
+        assert operators(found) == ["Identity", "Identity", "Relu"]
+        assert operators(converted(text, "opencv==5.0")) == ["Relu"]
+
+    def test_inputs_of_what_became_something_else_are_read(self) -> None:
+        text = "g (float[2,3] x, float[1] u) => (float[2,3] y) { k = Relu (x) y = CastLike (k, u) }"
+        assert operators(converted(text, "opencv==4.14", opset=15)) == ["Identity", "Relu"]
+
+
+class TestLeadingCopies:
+    """The proof passes over copies of inputs at the front that nothing reads, and over no others."""
+
+    @pytest.mark.parametrize(
+        ("leading", "rest", "is_same"),
+        [
+            ("c = Identity (u)", "y = Relu (x)", True),
+            ("c = Identity (u)", "y = Relu (c)", False),
+            ("c = Neg (u)", "y = Relu (x)", False),
+        ],
+    )
+    def test_give_nothing(self, leading: str, rest: str, is_same: bool) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13]> g (float[2] x, float[2] u) => (float[2] y)'
+        original, result = model(f"{head} {{ y = Relu (x) }}"), model(f"{head} {{ {leading} {rest} }}")
+        trace = ConversionTrace()
+        trace.scope(GRAPH_PATH).leading_copies = 1
+        pair = next(iter(paired_scopes(original, result, trace)))
+        assert (not pair.problem and not list(scope_differences(pair, ()))) == is_same
+
+
+class TestOperatorsThatOpenCVLacks:
+    """Those of onnxruntime that it does not have, and some of ONNX that no test of ONNX has."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        "node",
+        ["GlobalLpPool (x)", "MaxRoiPool <pooled_shape = [2, 2]> (x, r)", "com.microsoft.MultiHeadAttention (x)"],
+    )
+    def test_are_refused(self, runtime: str, node: str) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]>'
+        given = model(f"{head} g (float[1,2,4,4] x, float[1,5] r) => (float[A,B,C,D] y) {{ y = {node} }}")
+        with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
+            convert(given, target=runtime)
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    def test_suppression_is_refused_before_5(self, runtime: str) -> None:
+        text = "g (float[1,6,4] b, float[1,1,6] s) => (int64[A,3] y) { y = NonMaxSuppression (b, s) }"
+        refused(text, runtime, because="has no NonMaxSuppression")

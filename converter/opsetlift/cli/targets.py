@@ -72,6 +72,10 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
     if not target.takes_undeclared_shapes:
         yield printable(f"  shapes of all values are declared{_source(target, 'undeclared_shapes')}")
+    if not target.takes_undeclared_outputs:
+        yield printable(f"  shapes of outputs are declared{_source(target, 'undeclared_outputs')}")
+    if not target.takes_unread_inputs:
+        yield printable(f"  inputs that no node reads are read by Identity{_source(target, 'unread_inputs')}")
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
         yield printable(f"  no initializers that only subgraphs read{source}")
@@ -127,6 +131,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "takes_undeclared_shapes": target.takes_undeclared_shapes,
+        "takes_undeclared_outputs": target.takes_undeclared_outputs,
+        "takes_unread_inputs": target.takes_unread_inputs,
         "takes_captured_initializers": target.takes_captured_initializers,
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,

@@ -6,6 +6,7 @@ from onnx import ModelProto
 
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
+from opsetlift.conversion.unread_inputs import read_all_inputs
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.notes import take_notes
@@ -31,6 +32,11 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
         done.notes.append(
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
+        )
+    if runtime is not None and not runtime.takes_unread_inputs and (read := read_all_inputs(walked)):
+        shown = f"{len(read)} {'input' if len(read) == 1 else 'inputs'}"
+        done.notes.append(
+            f"let Identity read {shown} that no node read, as {runtime.called} fails where it is given such"
         )
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)

@@ -9,6 +9,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
 from opsetlift.conversion.own_constants import shared_defaults
+from opsetlift.conversion.untyped_outputs import has_no_shape
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key, referenced_names, subgraphs_within
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
@@ -28,6 +29,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _inputs_of_refused_dtypes(facts, target)
     found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
     found += _uncomputed_outputs(facts, target)
+    found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.contributed):
@@ -72,6 +74,7 @@ def what_objections_depend_on(
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_captured_initializers,
+        target.takes_undeclared_outputs,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
         target.shared_constants,
@@ -119,6 +122,16 @@ def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             what, is_taken = "an input", target.takes_inputs_as_outputs or info.name not in index.inputs
         if not is_taken:
             sentence = f"the output {info.name!r} is {what}, and {target.called} gives only what nodes compute"
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _shapeless_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The outputs of a model whose shape is not known."""
+    for info in facts.model.graph.output:
+        if has_no_shape(info.type):
+            sentence = (
+                f"the shape of the output {info.name!r} is not known, and {target.called} loads no output without one"
+            )
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 

@@ -20,6 +20,8 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     undeclared_shapes = { are_taken = false, source = "docs" }
+    undeclared_outputs = { are_taken = false, source = "docs" }
+    unread_inputs = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
     inputs_as_outputs = { are_taken = false, source = "docs" }
     initializers_as_outputs = { are_taken = false, source = "docs" }
@@ -90,11 +92,12 @@ sizes are no whole multiples of those before), `rounds_sizes` (scales give a siz
 `stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks
 of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name) and
 `undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. `text` ends a
-sentence that begins with the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
-constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same as
-none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and `initializers_as_outputs`
-whether outputs of the model may be what no node computes; `default_inputs` whether inputs of the model that are
-initializers, too, are constants.
+sentence that begins with the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it
+computes, but which it takes neither as inputs of a model nor as constants. `absent_last_inputs` says whether nodes may
+end with inputs whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no
+declared shape, `undeclared_outputs` whether outputs of the model may; `unread_inputs` whether the model may have inputs
+that no node reads; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node
+computes; `default_inputs` whether inputs of the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
@@ -153,6 +156,8 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "undeclared_shapes": {"are_taken", "source"},
+    "undeclared_outputs": {"are_taken", "source"},
+    "unread_inputs": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
@@ -354,6 +359,8 @@ class _Reader:
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
+            takes_undeclared_outputs=bool(release.get("undeclared_outputs", {}).get("are_taken", True)),
+            takes_unread_inputs=bool(release.get("unread_inputs", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
