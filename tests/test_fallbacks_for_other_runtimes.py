@@ -1405,3 +1405,52 @@ class TestOperatorsThatOpenCVLacks:
     def test_suppression_is_refused_before_5(self, runtime: str) -> None:
         text = "g (float[1,6,4] b, float[1,1,6] s) => (int64[A,3] y) { y = NonMaxSuppression (b, s) }"
         refused(text, runtime, because="has no NonMaxSuppression")
+
+
+class TestAxesThatOpenCVReadsOtherwise:
+    """OpenCV normalizes along one axis below opset 13, too; 4.3 and 4.5 take another default from 13 on."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+    @pytest.mark.parametrize("attributes", ["", "<axis = 1>", "<axis = 0>"])
+    def test_rows_are_normalized_where_axes_follow(self, runtime: str, operator: str, attributes: str) -> None:
+        text = f"g (float[2,3,4] x) => (float[2,3,4] y) {{ y = {operator} {attributes} (x) }}"
+        found = converted(text, runtime, opset=11)
+        assert operators(found) == ["Flatten", operator, "Reshape"]
+        assert {one.version for one in found.opset_import} == {11}
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("shape", ["2,3,1,1", "2,3"])
+    def test_stay_where_none_follow(self, runtime: str, shape: str) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Softmax <axis = 1> (x) }}"
+        assert operators(converted(text, runtime, opset=11)) == ["Softmax"]
+
+    def test_axis_that_is_left_out_is_written(self) -> None:
+        text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = LogSoftmax (x) }"
+        found = converted(text, "opencv==4.5")
+        assert [one.i for one in found.graph.node[0].attribute] == [2]
+        assert not converted(text, "opencv==4.14").graph.node[0].attribute
+
+    def test_hardmax_gets_the_default_of_its_opset(self) -> None:
+        text = "g (float[2,3,1] x) => (float[2,3,1] y) { y = Hardmax (x) }"
+        found = converted(text, "opencv==5.0", opset=11)
+        assert [one.i for one in found.graph.node[0].attribute] == [1]
+
+
+class TestDropoutThatDropsNothing:
+    """OpenCV 5.0 dies on training_mode, and gives no mask."""
+
+    def test_training_mode_is_left_out(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) <float r = {0.5}, bool t = {0}> { y = Dropout (x, r, t) }"
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == ["Dropout"]
+        assert list(found.graph.node[0].input) == ["x", "r"]
+
+    def test_a_mask_is_ones(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y, bool[2,3] m) { k = Relu (x) y, m = Dropout (k) }"
+        found = converted(text, "opencv==5.0")
+        assert list(found.graph.node[1].output) == ["y"]
+
+    def test_training_is_refused(self) -> None:
+        text = "g (float[2,3] x, bool t) => (float[2,3] y) <float r = {0.5}> { y = Dropout (x, r, t) }"
+        refused(text, "opencv==5.0", because="training_mode")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Step, unchanged, widen_values
+from opsetlift.rulebook.rule import Fallback, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Site, has_attribute, is_constant, pop_attribute, widen_if_lost
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
@@ -114,6 +114,15 @@ def move_ratio_to_an_attribute(site: Site) -> None:
         site.keep_outputs(1)
 
 
+def leave_out_training_mode(site: Site) -> None:
+    """Leave out training_mode and the mask where nothing is dropped; a mask that is read is a constant of ones."""
+    trains = site.constant_value(2) if site.input(2) else numpy.array(False)
+    if trains is None or trains.any():
+        return
+    inputs = site.inputs[: 2 if site.input(1) else 1]
+    site.replace(site.op.copy(*inputs, outputs=1), _ones(site, "bool") if site.is_read(1) else None)
+
+
 def drop_what_random_numbers_choose(site: Site) -> None:
     """Replace a Dropout-12 that trains, or may, with data * mask * 1 / (1 - ratio), the formula of its text.
 
@@ -166,6 +175,10 @@ def cast_data_and_ratio(site: Site) -> None:
 
 
 _UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
+
+FALLBACKS = [
+    Fallback("Dropout", leave_out_training_mode),
+]
 
 STEPS = [
     Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),

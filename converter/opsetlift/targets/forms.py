@@ -180,6 +180,8 @@ class Form:
     """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
     rounds_sizes: bool = False
     """Whether constant scales give a size that is no whole number."""
+    sizes_behind_axis: bool = False
+    """Whether an axis of its first input behind the attribute axis may have another size than 1."""
     stacks_differ: bool = False
     """Whether its first two inputs are stacks of matrices of other shapes, or a stack and a matrix."""
     repeated_stacks: frozenset[str] = frozenset()
@@ -251,6 +253,7 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.sizes_behind_axis, _has_sizes_behind_axis),
             (self.stacks_differ, lambda node, _, scope: _has_other_stacks(node, scope)),
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
@@ -610,6 +613,13 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
             return None
         given = known.reshape(-1).tolist()
     return sorted(axis % rank for axis in given or range(rank))
+
+
+def _has_sizes_behind_axis(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
+    if not isinstance(axis, int):
+        return False
+    return axis != -1 if shape is None else any(size != 1 for size in shape[axis % len(shape) + 1 :])
 
 
 def _has_other_stacks(node: NodeProto, scope: ScopeFacts) -> bool:

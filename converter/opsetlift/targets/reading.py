@@ -89,15 +89,16 @@ result along the chain, or a product that it reads), `other_axes` (lists of axes
 which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
 values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
 sizes are no whole multiples of those before), `rounds_sizes` (scales give a size that is no whole number),
-`stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks
-of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name) and
-`undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. `text` ends a
-sentence that begins with the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it
-computes, but which it takes neither as inputs of a model nor as constants. `absent_last_inputs` says whether nodes may
-end with inputs whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no
-declared shape, `undeclared_outputs` whether outputs of the model may; `unread_inputs` whether the model may have inputs
-that no node reads; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node
-computes; `default_inputs` whether inputs of the model that are initializers, too, are constants.
+`sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its first two
+inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of
+fewer than the result), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before
+the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
+inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
+which mean the same as none; `undeclared_shapes` whether values may have no declared shape, `undeclared_outputs` whether
+outputs of the model may; `unread_inputs` whether the model may have inputs that no node reads; `inputs_as_outputs` and
+`initializers_as_outputs` whether outputs of the model may be what no node computes; `default_inputs` whether inputs of
+the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
 MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
@@ -192,6 +193,7 @@ _FORM_KEYS = {
         "folds_what_graphs_inside_read",
         "reads_copies",
         "is_dilated",
+        "sizes_behind_axis",
         "stacks_differ",
         "repeated_stacks",
         "resizes_channels",
@@ -566,6 +568,7 @@ class _Reader:
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
+            sizes_behind_axis=entry.get("sizes_behind_axis", False),
             stacks_differ=entry.get("stacks_differ", False),
             resizes_channels=entry.get("resizes_channels", False),
             resizes_by_fractions=entry.get("resizes_by_fractions", False),
