@@ -1454,3 +1454,138 @@ class TestDropoutThatDropsNothing:
     def test_training_is_refused(self) -> None:
         text = "g (float[2,3] x, bool t) => (float[2,3] y) <float r = {0.5}> { y = Dropout (x, r, t) }"
         refused(text, "opencv==5.0", because="training_mode")
+
+
+class TestListsOfAxesInOtherOrders:
+    """OpenCV before 4.14 slices neighbouring axes only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    @pytest.mark.parametrize(("axes", "opset"), [("[1, 0]", 9), ("[0, 3]", 9), ("[3, 1]", 13)])
+    def test_slices_are_made_one_by_one(self, runtime: str, axes: str, opset: int) -> None:
+        if opset < 10:
+            slice_, constants = f"Slice <axes = {axes}, starts = [0, 1], ends = [1, 3]> (x)", ""
+        else:
+            first, second = axes[1:-1].split(",")
+            constants = f"<int64[2] s = {{0,1}}, int64[2] e = {{1,3}}, int64[2] a = {{{first},{second}}}>"
+            slice_ = "Slice (x, s, e, a)"
+        text = f"g (float[2,3,4,5] x) => (float[A,B,C,D] y) {constants} {{ y = {slice_} }}"
+        assert operators(converted(text, runtime, opset=opset)) == ["Slice", "Slice"]
+        assert operators(converted(text, "opencv==4.14", opset=opset)) == ["Slice"]
+
+    @pytest.mark.parametrize("axes", ["[1, 2]", "[0, 1]"])
+    def test_neighbouring_ones_are_sliced_together(self, axes: str) -> None:
+        text = (
+            "g (float[2,3,4,5] x) => (float[A,B,C,D] y) "
+            f"{{ y = Slice <axes = {axes}, starts = [0, 1], ends = [1, 3]> (x) }}"
+        )
+        assert operators(converted(text, "opencv==4.5", opset=9)) == ["Slice"]
+
+
+class TestScalesThatAreRepeated:
+    """OpenCV takes scale and bias of LayerNormalization in the shape of what is normalized only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(("shape", "axis"), [("[1,4]", -1), ("[4]", 1), ("[1]", 2), ("[1,3,4]", 1)])
+    def test_constant_ones_are_repeated_beforehand(self, runtime: str, shape: str, axis: int) -> None:
+        sizes = [int(size) for size in shape[1:-1].split(",")]
+        numbers = ",".join(map(str, range(1, 1 + int(numpy.prod(sizes)))))
+        text = (
+            f"g (float[2,3,4] x) => (float[2,3,4] y) <float{shape} s = {{{numbers}}}, float{shape} b = {{{numbers}}}> "
+            f"{{ y = LayerNormalization <axis = {axis}> (x, s, b) }}"
+        )
+        found = converted(text, runtime, opset=17)
+        assert [one for one in operators(found) if one != "Neg"] == ["LayerNormalization"]
+
+    def test_others_are_applied_behind(self) -> None:
+        text = (
+            "g (float[2,3,4] x, float[2,1,4] s, float[2,1,4] b) => (float[2,3,4] y) "
+            "{ y = LayerNormalization (x, s, b) }"
+        )
+        found = operators(converted(text, "opencv==5.0", opset=17))
+        assert [one for one in found if one != "Identity"] == ["LayerNormalization", "Mul", "Add"]
+
+    def test_those_of_the_shape_stay(self) -> None:
+        text = "g (float[2,3,4] x, float[4] s, float[4] b) => (float[2,3,4] y) { y = LayerNormalization (x, s, b) }"
+        assert operators(converted(text, "opencv==5.0", opset=17)) == ["LayerNormalization"]
+
+
+class TestFormsThatOpenCVComputesOtherwise:
+    """Forms that models of other projects have: each with a neighbour that the release computes."""
+
+    @pytest.mark.parametrize(
+        ("text", "runtime", "because", "kept"),
+        [
+            (
+                "g (float[3,4] x, int64[2,4] i) => (float[2,4] y) { y = GatherElements <axis = 1> (x, i) }",
+                "opencv==5.0",
+                "",
+                "g (float[3,4] x, int64[2,4] i) => (float[2,4] y) { y = GatherElements <axis = 0> (x, i) }",
+            ),
+            (
+                "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[5] s = {1,2,3,4,5}> { y = PRelu (x, s) }",
+                "opencv==5.0",
+                "slopes of channels",
+                "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[3,1,1] s = {1,2,3}> { y = PRelu (x, s) }",
+            ),
+            (
+                "g (float[2,3] x, float[3] s) => (float[2,3] y) { y = PRelu (x, s) }",
+                "opencv==4.14",
+                "no computed slope",
+                "g (float[2,3] x) => (float[2,3] y) <float[3] s = {1,2,3}> { y = PRelu (x, s) }",
+            ),
+            (
+                "g (float[2] x) => (float[2] y) { y = Shrink <lambd = -1.0, bias = 1.0> (x) }",
+                "opencv==5.0",
+                "",
+                "g (float[2] x) => (float[2] y) { y = Shrink <lambd = 1.0, bias = 1.0> (x) }",
+            ),
+            (
+                "g (float[2] x, int64[2,3] i) => (float[2,3] y) { y = Gather (x, i) }",
+                "opencv==4.14",
+                "keeps the axis of a vector",
+                "g (float[2,2] x, int64[2,3] i) => (float[2,3,2] y) { y = Gather (x, i) }",
+            ),
+            (
+                "g (float[3] x) => (float[3] y) <float[1] o = {1}> { y = BatchNormalization (x, o, o, o, o) }",
+                "opencv==5.0",
+                "",
+                "g (float[3,1] x) => (float[3,1] y) <float[1] o = {1}> { y = BatchNormalization (x, o, o, o, o) }",
+            ),
+        ],
+    )
+    def test_are_refused_or_written_otherwise(self, text: str, runtime: str, because: str, kept: str) -> None:
+        if because:
+            refused(text, runtime, because=because)
+        else:
+            assert len(operators(converted(text, runtime))) > 1
+        assert len(operators(converted(kept, runtime))) == 1
+
+    @pytest.mark.parametrize("operator", ["Sum", "Mean"])
+    def test_vectors_are_repeated_beforehand(self, operator: str) -> None:
+        text = f"g (float[2,3] x, float[3] z) => (float[2,3] y) {{ y = {operator} (x, z) }}"
+        assert operators(converted(text, "opencv==4.14")) == ["Unsqueeze", "Tile", operator]
+        assert operators(converted(text.replace("float[2,3]", "float[3]"), "opencv==4.14")) == [operator]
+
+    def test_axes_of_scatters_are_counted(self) -> None:
+        text = (
+            "g (float[2,3] x, int64[2,3] i, float[2,3] u) => (float[2,3] y) "
+            "{ y = ScatterElements <axis = -2> (x, i, u) }"
+        )
+        found = converted(text, "opencv==5.0")
+        assert [one.i for one in found.graph.node[0].attribute] == [0]
+
+    @pytest.mark.parametrize("operator", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])
+    def test_weighted_losses_are_written_out(self, operator: str) -> None:
+        text = f"g (float[2,3] x, int64[2] l) => (float y) <float[3] w = {{1,2,3}}> {{ y = {operator} (x, l, w) }}"
+        assert operator not in operators(converted(text, "opencv==5.0"))
+
+    def test_attention_of_one_head_is_kept_apart(self) -> None:
+        text = (
+            "g (float[2,2,12] a) => (float[2,2,4] y) <int64[1] z = {0}, int64[1] b = {4}, int64[1] c = {8}, "
+            "int64[1] d = {12}, int64[1] k = {2}, float h = {2}> { q = Slice (a, z, b, k) p = Slice (a, b, c, k) "
+            "v = Slice (a, c, d, k) qt = Transpose <perm = [1,0,2]> (q) vt = Transpose <perm = [1,0,2]> (v) "
+            "n = Div (qt, h) pt = Transpose <perm = [1,2,0]> (p) s = MatMul (n, pt) f = Softmax (s) m = MatMul (f, vt) "
+            "y = Transpose <perm = [1,0,2]> (m) }"
+        )
+        found = operators(converted(text, "opencv==5.0"))
+        assert found[found.index("Softmax") + 1 : found.index("Softmax") + 3] == ["Sum", "MatMul"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, pairwise
 from math import prod
 
 import numpy
@@ -180,6 +180,12 @@ class Form:
     """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
     rounds_sizes: bool = False
     """Whether constant scales give a size that is no whole number."""
+    leaps: frozenset[str] = frozenset()
+    """Attributes and constant inputs, lists of numbers, each with one that is not one more than the one before it."""
+    misfits_axis: frozenset[str] = frozenset()
+    """Inputs whose shape is not that of the first input from the attribute axis on."""
+    differs_beside_axis: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that has another size along an axis other than the attribute axis."""
     sizes_behind_axis: bool = False
     """Whether an axis of its first input behind the attribute axis may have another size than 1."""
     stacks_differ: bool = False
@@ -253,6 +259,9 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.leaps, lambda *facts: all(any(one != 1 for one in self._steps(name, *facts)) for name in self.leaps)),
+            (self.misfits_axis, self._misfits_the_axis),
+            (self.differs_beside_axis, self._differs_beside_the_axis),
             (self.sizes_behind_axis, _has_sizes_behind_axis),
             (self.stacks_differ, lambda node, _, scope: _has_other_stacks(node, scope)),
             (self.repeated_stacks, self._repeats_stacks),
@@ -365,8 +374,38 @@ class Form:
         result = scope.shape(node.output[0])
         if result is None:
             return False
+        # Of several inputs of one name in the schema any may be repeated.
+        shapes = [(one.formal, scope.shape(one.name)) for one in operands(node, definition)[0]]
+        repeated = {formal for formal, shape in shapes if shape is not None and shape != result}
+        return self.widened_inputs <= repeated
+
+    def _steps(self, name: str, node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[int]:
+        """By how much each number of a list is above the one before it; of axes of the first input, from the front."""
+        numbers = next((list(one.ints) for one in node.attribute if one.name == name), None)
+        for one in operands(node, definition)[0] if numbers is None else ():
+            if one.formal == name and (known := scope.content(one.name)) is not None:
+                numbers = known.reshape(-1).tolist()
+        return [after - before for before, after in pairwise(numbers or [])]
+
+    def _misfits_the_axis(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
+        if not isinstance(axis, int) or shape is None:
+            return False
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
-        return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+        found = [shapes.get(formal) for formal in self.misfits_axis]
+        return all(one is not None and list(one) != list(shape[axis:]) for one in found)
+
+    def _differs_beside_the_axis(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        axis = _attribute(node, definition, "axis")
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        for formal, other in self.differs_beside_axis.items():
+            one, two = shapes.get(formal), shapes.get(other)
+            if one is None or two is None or len(one) != len(two) or not isinstance(axis, int):
+                return False
+            beside = [at for at in range(len(one)) if at != axis % len(one)]
+            if all(one[at] == two[at] for at in beside):
+                return False
+        return True
 
     def _repeats_stacks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         counts = {one.formal: _matrices_in(one.name, scope) for one in operands(node, definition)[0]}

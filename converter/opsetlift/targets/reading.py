@@ -88,11 +88,13 @@ result along the chain, or a product that it reads), `other_axes` (lists of axes
 `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
 which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
 values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
-sizes are no whole multiples of those before), `rounds_sizes` (scales give a size that is no whole number),
-`sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its first two
-inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of
-fewer than the result), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before
-the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
+sizes are no whole multiples of those before), `rounds_sizes` (scales give a size that is no whole number), `leaps`
+(lists with a number that is not one more than the one before it), `misfits_axis` (inputs that have not the shape of the
+first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size beside that axis
+differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its
+first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices,
+but of fewer than the result), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype
+before the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
 which mean the same as none; `undeclared_shapes` whether values may have no declared shape, `undeclared_outputs` whether
@@ -193,6 +195,9 @@ _FORM_KEYS = {
         "folds_what_graphs_inside_read",
         "reads_copies",
         "is_dilated",
+        "leaps",
+        "misfits_axis",
+        "differs_beside_axis",
         "sizes_behind_axis",
         "stacks_differ",
         "repeated_stacks",
@@ -271,6 +276,8 @@ _SETS_OF_NAMES = (
         "not_behind",
         "not_read_by",
         "joins_channels_behind",
+        "leaps",
+        "misfits_axis",
         "repeated_stacks",
         "stored_dtypes",
     ),
@@ -568,6 +575,7 @@ class _Reader:
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
+            differs_beside_axis=entry.get("differs_beside_axis", {}),
             sizes_behind_axis=entry.get("sizes_behind_axis", False),
             stacks_differ=entry.get("stacks_differ", False),
             resizes_channels=entry.get("resizes_channels", False),
