@@ -273,15 +273,14 @@ INTRODUCTIONS = [
     Introduction("GroupNormalization", 18, down=replace_with_instance_normalization),
 ]
 
+_WITH_SCALES_APART = rounding(
+    give_a_bias_or_negate_twice,
+    ulps=2,
+    when="scale and bias are applied by nodes of their own",
+    because="the product and the sum round one by one",
+)
+
 FALLBACKS = [
     Fallback("InstanceNormalization", reshape_other_ranks_to_images),
-    Fallback(
-        "LayerNormalization",
-        rounding(
-            give_a_bias_or_negate_twice,
-            ulps=2,
-            when="scale and bias are applied by nodes of their own",
-            because="the product and the sum round one by one",
-        ),
-    ),
+    Fallback("LayerNormalization", _WITH_SCALES_APART),
 ]
