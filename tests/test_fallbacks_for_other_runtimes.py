@@ -1589,3 +1589,67 @@ class TestFormsThatOpenCVComputesOtherwise:
         )
         found = operators(converted(text, "opencv==5.0"))
         assert found[found.index("Softmax") + 1 : found.index("Softmax") + 3] == ["Sum", "MatMul"]
+
+
+class TestNumbersThatWereWrongInSilence:
+    """Forms that OpenCV loads and computes otherwise, or on which it dies, found in the tests of other projects."""
+
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax"])
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_three_axes_of_four(self, runtime: str, operator: str) -> None:
+        text = f"g (float[3,4,5,6] x) => (float[1,4,1,1] y) {{ y = {operator} <axes = [0, 2, 3]> (x) }}"
+        refused(text, runtime, because="three axes wrongly")
+        assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
+
+    def test_three_axes_that_are_an_input(self) -> None:
+        text = "g (float[3,4,5,6] x) => (float[A,B,C,D] y) <int64[3] a = {0,2,3}> { y = ReduceSum (x, a) }"
+        refused(text, "opencv==5.0", because="three axes wrongly")
+        assert operators(converted(text.replace("{0,2,3}", "{1,2,3}"), "opencv==5.0")) == ["ReduceSum"]
+
+    @pytest.mark.parametrize("operator", ["Relu", "Neg", "Exp"])
+    def test_what_follows_a_product_of_computed_matrices_in_4_5(self, operator: str) -> None:
+        text = f"g (float[2,3] x, float[3,4] w) => (float[2,4] y) {{ m = MatMul (x, w) y = {operator} (m) }}"
+        refused(text, "opencv==4.5", because="merges what follows a MatMul")
+        constant = text.replace(", float[3,4] w)", ")").replace("{ m", "<float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3}> { m")
+        assert operators(converted(constant, "opencv==4.5")) == ["MatMul", operator]
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("product", ["Mul (e, a)", "Mul (a, e)"])
+    def test_celu_as_exporters_write_it(self, runtime: str, product: str) -> None:
+        text = f"g (float[2,3] x) => (float[2,3] y) <float a = {{2}}> {{ d = Div (x, a) e = Elu (d) y = {product} }}"
+        assert operators(converted(text, runtime)) == ["Div", "Elu", "Div"]
+
+    def test_sizes_that_a_second_reshape_copies(self) -> None:
+        text = (
+            "g (float[3,2,8] x) => (float[A,B,C] y) <int64[4] s = {3,4,2,2}, int64[3] t = {0,0,-1}> "
+            "{ a = Reshape (x, s) y = Reshape (a, t) }"
+        )
+        found = converted(text, "opencv==5.0")
+        shapes = [numpy_helper.to_array(one).tolist() for one in found.graph.initializer]
+        assert [3, 4, -1] in shapes
+        assert [0, 0, -1] not in shapes
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_windows_that_start_late(self, runtime: str) -> None:
+        text = (
+            "g (float[1,3,4,4] x) => (float[1,3,A,B] y) "
+            "{ y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x) }"
+        )
+        found = converted(text, runtime, opset=12)
+        assert "ceil_mode" not in {one.name for node in found.graph.node for one in node.attribute}
+
+    @pytest.mark.parametrize(
+        ("text", "runtime"),
+        [
+            ("g (float[2,3,4] x) => (float[A,B,C] y) { y = ReduceMax <axes = [0]> (x) }", "opencv==4.5"),
+            ("g (float[2,3,4,5] x) => (float[A,B,C,D] y) { y = ReduceMax <axes = [1, 2]> (x) }", "opencv==4.5"),
+            ("g (uint8[3] x, uint8[3] z) => (uint8[3] y) { y = Sub (x, z) }", "opencv==4.14"),
+            (
+                "g (float[1,1,3,3] x, float[1,1,2,2] w) => (float[A,B,C,D] y) { y = ConvTranspose (x, w) }",
+                "opencv==4.5",
+            ),
+        ],
+    )
+    def test_others_are_refused(self, text: str, runtime: str) -> None:
+        with pytest.raises(ConversionRefused, match="OpenCV DNN"):
+            convert(model(f'<ir_version: 7, opset_import: ["": 14]> {text}'), target=runtime)
