@@ -1619,6 +1619,13 @@ class TestNumbersThatWereWrongInSilence:
         text = f"g (float[2,3] x) => (float[2,3] y) <float a = {{2}}> {{ d = Div (x, a) e = Elu (d) y = {product} }}"
         assert operators(converted(text, runtime)) == ["Div", "Elu", "Div"]
 
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_means_of_more_than_three(self, runtime: str) -> None:
+        text = "g (float[2,3] a, float[2,3] b, float[2,3] c, float[2,3] d) => (float[2,3] y) { y = Mean (a, b, c, d) }"
+        assert operators(converted(text, runtime)) == ["Sum", "Div"]
+        three = text.replace(", float[2,3] d)", ")").replace(", d)", ")")
+        assert operators(converted(three, runtime)) == ["Mean"]
+
     def test_sizes_that_a_second_reshape_copies(self) -> None:
         text = (
             "g (float[3,2,8] x) => (float[A,B,C] y) <int64[4] s = {3,4,2,2}, int64[3] t = {0,0,-1}> "
@@ -1653,3 +1660,29 @@ class TestNumbersThatWereWrongInSilence:
     def test_others_are_refused(self, text: str, runtime: str) -> None:
         with pytest.raises(ConversionRefused, match="OpenCV DNN"):
             convert(model(f'<ir_version: 7, opset_import: ["": 14]> {text}'), target=runtime)
+
+
+class TestLSTMThatOpenCVComputes:
+    """OpenCV 4.14 and 5.0 have one set of activations, no clipping, and both states or none."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        ("attribute", "state", "because"),
+        [
+            (', activations = ["Sigmoid", "Tanh", "Tanh"]', "", ""),
+            (', activations = ["Relu", "Tanh", "Tanh"]', "", "activations of the default"),
+            (", clip = 0.5", "", "does not clip"),
+            ("", ', "", "", h', "both states"),
+            ("", ', "", "", h, h', ""),
+        ],
+    )
+    def test_is_told_apart_from_others(self, runtime: str, attribute: str, state: str, because: str) -> None:
+        numbers = ",".join(["0.5"] * 8)
+        text = (
+            f"g (float[2,1,2] x, float[1,1,1] h) => (float[2,1,1,1] y) <float[1,4,2] w = {{{numbers}}}, "
+            f"float[1,4,1] r = {{1,2,3,4}}> {{ k = Relu (h) y = LSTM <hidden_size = 1{attribute}> (x, w, r{state}) }}"
+        )
+        if because:
+            refused(text, runtime, because=because)
+        else:
+            assert "LSTM" in operators(converted(text, runtime))
