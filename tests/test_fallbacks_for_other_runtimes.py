@@ -1599,6 +1599,7 @@ class TestNumbersThatWereWrongInSilence:
     def test_three_axes_of_four(self, runtime: str, operator: str) -> None:
         text = f"g (float[3,4,5,6] x) => (float[1,4,1,1] y) {{ y = {operator} <axes = [0, 2, 3]> (x) }}"
         refused(text, runtime, because="three axes wrongly")
+        assert operators(converted(text.replace("[3,4,5,6]", "[1,4,5,6]"), runtime)) == [operator]
         assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
 
     def test_three_axes_that_are_an_input(self) -> None:
@@ -1686,3 +1687,18 @@ class TestLSTMThatOpenCVComputes:
             refused(text, runtime, because=because)
         else:
             assert "LSTM" in operators(converted(text, runtime))
+
+
+class TestDefaultsOfInputs:
+    """OpenCV takes initializers for constants, also where they are inputs of the model, as IR version 3 wants."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_are_constants(self, runtime: str) -> None:
+        given = model(
+            '<ir_version: 3, opset_import: ["": 8]> '
+            "g (float[2,3] x, float[2,3] w, float[2] b) => (float[2,2] y) "
+            "<float[2,3] v = {1,2,3,4,5,6}, float[2] c = {1,2}> { y = Gemm <transB = 1> (x, w, b) }"
+        )
+        for tensor, info in zip(given.graph.initializer, given.graph.input[1:], strict=True):
+            tensor.name = info.name
+        assert operators(convert(given, target=runtime).model) == ["Gemm"]
