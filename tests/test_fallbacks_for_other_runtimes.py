@@ -1702,3 +1702,22 @@ class TestDefaultsOfInputs:
         for tensor, info in zip(given.graph.initializer, given.graph.input[1:], strict=True):
             tensor.name = info.name
         assert operators(convert(given, target=runtime).model) == ["Gemm"]
+
+
+class TestONNXJs:
+    """It was measured in 0.1.8: few operators, and the first image of a batch only."""
+
+    _TEXT = """
+        g (float[BATCH,1,4,4] x) => (float[BATCH,1,2,2] y) <float[1,1,3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+            y = Conv (x, w)
+        }
+    """
+
+    def test_a_batch_is_not_convolved(self) -> None:
+        assert operators(converted(self._TEXT.replace("BATCH", "1"), "onnxjs==0.1.8", opset=10)) == ["Conv"]
+        for batch, because in (("2", "first image"), ("N", "fix-shapes")):
+            refused(self._TEXT.replace("BATCH", batch), "onnxjs==0.1.8", opset=10, because=because)
+
+    def test_what_it_lacks_is_refused(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) { y = Erf (x) }"
+        refused(text, "onnxjs==0.1.8", opset=9, because="Erf")

@@ -487,6 +487,70 @@ class TestFeaturesOfTraditionalModels:
         text = "g (float[2,3] x) => (float[2,3] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
         assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["Greater"]
 
+    @pytest.mark.parametrize(("dtype", "runtime"), [("float", "opencv==5.0"), ("int64", "openvino==2026.4")])
+    def test_features_are_shifted_and_scaled(self, dtype: str, runtime: str) -> None:
+        text = f"""
+            g ({dtype}[2,3] x) => (float[2,3] y) {{
+                y = ai.onnx.ml.Scaler <offset = [1.0, 2.0, 3.0], scale = [0.5]> (x)
+            }}
+        """
+        assert operators(converted(text, runtime, ml_opset=1)) == ["Sub", "Mul"]
+
+    @pytest.mark.parametrize(("norm", "reduction"), [("MAX", "ReduceMax"), ("L1", "ReduceL1"), ("L2", "ReduceL2")])
+    @pytest.mark.parametrize("shape", ["2,3", "3"])
+    def test_rows_are_divided_by_their_norm_unless_it_is_zero(self, norm: str, reduction: str, shape: str) -> None:
+        text = f'g (float[{shape}] x) => (float[{shape}] y) {{ y = ai.onnx.ml.Normalizer <norm = "{norm}"> (x) }}'
+        found = converted(text, "openvino==2022.3", ml_opset=1)
+        assert operators(found) == [reduction, "Equal", "Add", "Div"]
+
+    @pytest.mark.parametrize(
+        ("transform", "added"), [("NONE", []), ("LOGISTIC", ["Sigmoid"]), ("SOFTMAX", ["Softmax"])]
+    )
+    def test_linear_regressions_are_products(self, transform: str, added: list[str]) -> None:
+        text = f"""
+            g (float[N,3] x) => (float[N,2] y) {{
+                y = ai.onnx.ml.LinearRegressor <targets = 2, coefficients = [1.5, -2.0, 0.25, 1.0, 0.5, -1.0],
+                    intercepts = [0.5, -0.5], post_transform = "{transform}"> (x)
+            }}
+        """
+        assert operators(converted(text, "openvino==2022.3", ml_opset=1)) == ["MatMul", "Add", *added]
+
+    @pytest.mark.parametrize("labels", ["[0, 1]", "[7, 5]"])
+    @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+    @pytest.mark.quick_share(8)
+    @pytest.mark.parametrize(("features", "intercepts"), [(3, "[0.5, -0.5]"), (6, "[0.5]"), (3, "[]"), (6, "[]")])
+    def test_linear_classifiers_are_products(self, features: int, intercepts: str, transform: str, labels: str) -> None:
+        """One set of coefficients does for two classes."""
+        given = "" if intercepts == "[]" else f"intercepts = {intercepts}, "
+        text = f"""
+            g (float[N,{features}] x) => (int64[N] label, float[N,2] scores) {{
+                label, scores = ai.onnx.ml.LinearClassifier <coefficients = [1.5, -2.0, 0.25, 1.0, 0.5, -1.0], {given}
+                    classlabels_ints = {labels}, post_transform = "{transform}"> (x)
+            }}
+        """
+        found = operators(converted(text, "openvino==2022.3", ml_opset=1))
+        assert found[0] == "MatMul"
+        assert ("Greater" if features == 6 else "ArgMax") in found
+        assert ("Gather" in found) == (labels != "[0, 1]")
+
+    def test_how_many_sets_of_coefficients_two_classes_have_may_not_be_known(self) -> None:
+        text = """
+            g (float[N,M] x) => (int64[N] label, float[N,2] scores) {
+                label, scores = ai.onnx.ml.LinearClassifier <coefficients = [1.5, -2.0], classlabels_ints = [0, 1]> (x)
+            }
+        """
+        with pytest.raises(ConversionRefused, match="number of features"):
+            converted(text, "openvino==2022.3", ml_opset=1)
+
+    def test_a_score_that_stays_zero_in_a_softmax_is_no_operator(self) -> None:
+        text = """
+            g (float[N,3] x) => (float[N,1] y) {
+                y = ai.onnx.ml.LinearRegressor <coefficients = [1.5, -2.0, 0.25], post_transform = "SOFTMAX_ZERO"> (x)
+            }
+        """
+        with pytest.raises(ConversionRefused, match="no LinearRegressor"):
+            converted(text, "openvino==2022.3", ml_opset=1)
+
 
 class TestOpenCV43:
     """Its importer reads axes, bounds and scales as they are written, and knows images and volumes only."""
@@ -551,3 +615,182 @@ def test_integers_rounded_by_a_cast_to_floats_and_back_stay_rounded() -> None:
     text = "g (int64[3] x) => (int64[3] y) { b = Cast <to = 1> (x) y = Cast <to = 7> (b) }"
     assert "Floor" in operators(converted(text, "onnxruntime==1.13"))
     assert operators(converted(text, "onnxruntime==1.17")) == []
+
+
+class TestResamplingWithARest:
+    """OpenCV resamples by the quotient of the sizes, which is another scale where a size was rounded down."""
+
+    @pytest.mark.parametrize("mode", ["nearest", "linear"])
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(("scale", "stays"), [("1.7", False), ("2.5", False), ("2.0", True)])
+    def test_is_decomposed(self, runtime: str, mode: str, scale: str, *, stays: bool) -> None:
+        text = f"""
+            g (float[1,3,7,8] x) => (float[1,3,A,B] y) <float[4] s = {{1, 1, {scale}, 1}}> {{
+                y = Resize <mode = "{mode}", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+                    (x, , s)
+            }}
+        """
+        assert ("Resize" in operators(converted(text, runtime))) is stays
+
+    @pytest.mark.parametrize(
+        ("text", "runtime"),
+        [
+            ("y = Upsample (x, s)", "openvino==2026.4"),
+            ("y = Upsample (x, s)", "opencv==4.14"),
+            ('y = Upsample <mode = "linear"> (x, s)', "opencv==4.14"),
+        ],
+    )
+    def test_of_old_opsets_is_decomposed(self, text: str, runtime: str) -> None:
+        graph = f"g (float[1,3,7,8] x) => (float[1,3,A,B] y) <float[4] s = {{1, 1, 1.7, 2}}> {{ {text} }}"
+        assert "Upsample" not in operators(converted(graph, runtime, opset=9))
+        whole = graph.replace("1.7", "3").replace("linear", "nearest")
+        assert operators(converted(whole, runtime, opset=9)) == ["Upsample"]
+
+    def test_scales_of_opset_7_are_whole_numbers(self) -> None:
+        text = "g (float[1,3,8,8] x) => (float[1,3,12,8] y) { y = Upsample <scales = [1.0, 1.0, 1.5, 1.0]> (x) }"
+        assert "Upsample" not in operators(converted(text, "opencv==4.14", opset=8))
+
+    @pytest.mark.parametrize(("transformation", "stays"), [("half_pixel", False), ("asymmetric", True)])
+    def test_nearest_elements_of_half_pixels_are_gathered_in_414(self, transformation: str, *, stays: bool) -> None:
+        text = f"""
+            g (float[1,3,8,8] x) => (float[1,3,16,8] y) <float[4] s = {{1, 1, 2, 1}}> {{
+                y = Resize <coordinate_transformation_mode = "{transformation}", nearest_mode = "floor"> (x, , s)
+            }}
+        """
+        assert ("Resize" in operators(converted(text, "opencv==4.14"))) is stays
+
+
+class TestPadsByTheSizes:
+    """OpenCV puts the odd pad of auto_pad at the other end, and others give a ConvTranspose other sizes."""
+
+    @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "Conv"])
+    @pytest.mark.parametrize(
+        ("runtime", "auto_pad", "pads"),
+        [
+            ("opencv==5.0", "SAME_UPPER", [0, 0, 1, 1]),
+            ("opencv==4.14", "SAME_LOWER", [1, 1, 0, 0]),
+            ("opencv==4.14", "SAME_UPPER", None),
+            ("openvino==2021.4", "SAME_LOWER", None),
+        ],
+    )
+    def test_are_written(self, runtime: str, auto_pad: str, pads: list[int] | None, operator: str) -> None:
+        weights = ", w" if operator == "Conv" else ""
+        attributes = f'{"" if weights else "kernel_shape = [3, 3], "}strides = [2, 2], auto_pad = "{auto_pad}"'
+        text = f"""
+            g (float[1,1,8,8] x) => (float[1,1,4,4] y) <float[1,1,3,3] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9}}> {{
+                y = {operator} <{attributes}> (x{weights})
+            }}
+        """
+        found = next(one for one in converted(text, runtime, opset=11).graph.node if one.op_type == operator)
+        assert next((list(one.ints) for one in found.attribute if one.name == "pads"), None) == pads
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3", "opencv==5.0"])
+    def test_are_written_for_transposed_convolutions(self, runtime: str) -> None:
+        text = """
+            g (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[1,1,3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+                y = ConvTranspose <strides = [2, 2], auto_pad = "SAME_UPPER"> (x, w)
+            }
+        """
+        (found,) = converted(text, runtime, opset=11).graph.node
+        attributes = {one.name: list(one.ints) for one in found.attribute}
+        assert attributes["pads"] == [0, 0, 1, 1]
+        assert "auto_pad" not in attributes
+
+
+class TestOpenCV5:
+    """Its Trilu keeps too much of matrices with more rows, and its DFT-20 ignores the axis."""
+
+    @pytest.mark.parametrize(("shape", "stays"), [("2,6,5", False), ("2,5,6", True), ("4,4", True)])
+    def test_triangles_of_tall_matrices_are_selected(self, shape: str, *, stays: bool) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Trilu (x) }}"
+        assert (operators(converted(text, "opencv==5.0", opset=14)) == ["Trilu"]) is stays
+
+    @pytest.mark.parametrize("runtime", ["opencv==5.0", "openvino==2026.4"])
+    @pytest.mark.parametrize("axis", ["a", ""])
+    def test_transforms_along_other_axes_are_those_of_opset_17(self, runtime: str, axis: str) -> None:
+        text = f"g (float[2,4,9,1] x) => (float[2,4,9,2] y) <int64 a = {{2}}> {{ y = DFT (x, , {axis}) }}"
+        given = model(f'<ir_version: 9, opset_import: ["": 20]> {text.replace(", , )", ")")}')
+        found = convert(given, target=runtime, prove=False).model
+        assert found.opset_import[0].version == 19
+        assert next(one.i for one in found.graph.node[0].attribute if one.name == "axis") in (2, -2)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "shape", "operator"),
+    [
+        ("openvino==2026.4", "7,B,3", "LSTM"),
+        ("openvino==2022.3", "7,B,3", "GRU"),
+        ("opencv==5.0", "7,2,3", "GRU"),
+    ],
+)
+def test_lengths_of_sequences_that_are_ignored_are_refused(runtime: str, shape: str, operator: str) -> None:
+    batch, gates = shape.split(",")[1], 3 if operator == "GRU" else 4
+    weights = ", ".join(["0.5"] * gates * 2 * 3), ", ".join(["0.25"] * gates * 2 * 2)
+    text = f"""
+        g (float[{shape}] x, int32[{batch}] n) => (float[7,1,{batch},2] y)
+            <float[1,{gates * 2},3] w = {{{weights[0]}}}, float[1,{gates * 2},2] r = {{{weights[1]}}}> {{
+            y = {operator} <hidden_size = 2> (x, w, r, , n)
+        }}
+    """
+    refused(text, runtime, because="lengths of sequences", opset=11)
+    if batch == "B":
+        assert operator in operators(converted(text.replace("B", "2"), runtime, opset=11))
+
+
+class TestDequantizedValuesInOpenCV:
+    """5.0 fails on some operands and on scales in another form than the zero points; 4.5 reads uint8 as int8."""
+
+    @pytest.mark.parametrize(("scale", "zero_point", "stays"), [("[1]", "", False), ("", "[1]", False), ("", "", True)])
+    def test_scales_and_zero_points_have_one_form(self, scale: str, zero_point: str, *, stays: bool) -> None:
+        text = f"""
+            g (uint8[2,3] x) => (float[2,3] y) <float{scale} s = {{0.5}}, uint8{zero_point} p = {{3}}> {{
+                y = DequantizeLinear (x, s, p)
+            }}
+        """
+        assert ("DequantizeLinear" in operators(converted(text, "opencv==5.0"))) is stays
+
+    @pytest.mark.parametrize(("node", "first"), [("Sub (a, b)", "Add"), ("Add (b, a)", "Add"), ("Mul (b, a)", "Mul")])
+    def test_operands_are_written_otherwise(self, node: str, first: str) -> None:
+        text = f"""
+            g (uint8[1,6,2] x, uint8[6,2] w) => (float[1,6,2] y) <float s = {{0.5}}, uint8 p = {{3}}> {{
+                a = DequantizeLinear (x, s, p)
+                b = DequantizeLinear (w, s, p)
+                y = {node}
+            }}
+        """
+        found = converted(text, "opencv==5.0").graph.node
+        assert [one.op_type for one in found] != ["DequantizeLinear", "DequantizeLinear", node.split()[0]] or list(
+            found[-1].input
+        ) == ["a", "b"]
+        assert first in [one.op_type for one in found]
+
+    def test_uint8_is_refused_in_45(self) -> None:
+        text = """
+            g (float[2,3] x) => (float[2,3] y) <float s = {0.5}, uint8 p = {3}> {
+                q = QuantizeLinear (x, s, p)
+                y = DequantizeLinear (q, s, p)
+            }
+        """
+        refused(text, "opencv==4.5", because="reads uint8 as int8")
+
+
+def test_reductions_of_constants_that_fallbacks_leave_are_folded_for_opencv_414() -> None:
+    """A Softmax of a constant mask is written as such reductions after constants were folded."""
+    text = """
+        g (float[2,4] x) => (float[2,4] y) <float[2,4] k = {1, 2, 3, 4, 5, 6, 7, 8}> {
+            m = ReduceMax <axes = [1]> (k)
+            y = Sub (x, m)
+        }
+    """
+    assert "ReduceMax" not in operators(converted(text, "opencv==4.14"))
+
+
+def test_slices_whose_ends_and_steps_are_computed_are_gathered_for_openvino_2026() -> None:
+    """It reads computed ends as 32 bits, so that -(2^63 - 1) is no longer before the first element."""
+    text = """
+        g (float[6,3] x, int64[1] s, int64[1] e, int64[1] t) => (float[A,3] y) <int64[1] a = {0}> {
+            y = Slice (x, s, e, a, t)
+        }
+    """
+    assert "Slice" not in operators(converted(text, "openvino==2026.4"))
+    assert operators(converted(text, "openvino==2022.3")) == ["Slice"]

@@ -8,7 +8,7 @@ import numpy
 import onnx
 import pytest
 
-from opsetlift import ConversionRefused, convert
+from opsetlift import ConversionRefused, convert, reach
 from opsetlift.evaluator import Evaluator
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
@@ -611,7 +611,7 @@ class TestModelsAsAWhole:
         )
         assert convert(source, target="onnxruntime==0.3").model.graph == source.graph
 
-    def test_initializers_that_only_subgraphs_read_are_refused_where_these_do_not_find_them(self) -> None:
+    def test_initializers_that_only_subgraphs_read_get_a_reader_beside_them(self) -> None:
         text = """<ir_version: 4, opset_import: ["": 9]>
             g (float[3] x, float[2,3] w) => (float[3] y, float[2,3] z) <float[3] c = {1, 2, 3}> {
                 y, z = Scan <num_scan_inputs = 1, body = each (float[3] held, float[3] row) =>
@@ -619,17 +619,21 @@ class TestModelsAsAWhole:
                     same = Identity (held) d = Add (held, row) sums = Add (d, c)
                 }> (x, w)
             }"""
-        with pytest.raises(ConversionRefused, match="only subgraphs read the initializer 'c'"):
-            convert(model(text), target="onnxruntime==0.3")
+        result = convert(model(text), target="onnxruntime==0.3")
+        assert result.certificate.is_proven
+        first = result.model.graph.node[0]
+        assert (first.op_type, list(first.input)) == ("Shape", ["c"])
+        assert any("a Shape reads 'c'" in note for note in result.report.notes)
         assert convert(model(text), target="onnxruntime==0.4").model.graph == model(text).graph
 
     @pytest.mark.parametrize(
-        ("declared", "reason"),
-        [([], "is declared without a shape"), ([1], ""), ([3], "")],
+        ("declared", "result"),
+        [([], "Loop"), ([1], "Scan"), ([3], "Scan")],
     )
-    def test_values_of_subgraphs_need_a_shape_and_false_ones_are_corrected(
-        self, declared: list[int], reason: str
+    def test_values_of_subgraphs_get_a_shape_and_false_ones_are_corrected(
+        self, declared: list[int], result: str
     ) -> None:
+        """Where one is declared without a shape, the node is one below the opset that refuses it."""
         source = model(
             """<ir_version: 4, opset_import: ["": 9]>
             g (float[3] x, float[2,3] w) => (float[3] y, float[2,N] z) {
@@ -643,13 +647,11 @@ class TestModelsAsAWhole:
         tensor.ClearField("shape")
         for size in declared:
             tensor.shape.dim.add().dim_value = size
-        if reason:
-            with pytest.raises(ConversionRefused, match=f"needs true shapes in subgraphs; 'sums' {reason}"):
-                convert(source, target="onnxruntime==0.3")
-        else:
-            (scan,) = convert(source, target="onnxruntime==0.3").model.graph.node
-            found = scan.attribute[1].g.output[1].type.tensor_type
-            assert [dim.dim_value for dim in found.shape.dim] == [3]
+        converted = convert(source, target="onnxruntime==0.3").model
+        node = converted.graph.node[-1]
+        body = next(one.g for one in node.attribute if one.name == "body")
+        assert node.op_type == result
+        assert [dim.dim_value for dim in body.output[-1].type.tensor_type.shape.dim] == [3]
 
     def test_bounds_in_vectors_become_extremes(self) -> None:
         text = "g (float[3] x) => (float[3] y) <float[1] low = {0}> { y = Clip (x, low) }"
@@ -698,3 +700,157 @@ def test_onnxruntime_0_4_gets_computed_constants_folded() -> None:
     text = "g (float[1,4] x) => (float[1,2] v, int64[1,2] i) <int64[1] a = {1}> { k = Add (a, a) v, i = TopK (x, k) }"
     found = convert(model(f'<ir_version: 4, opset_import: ["": 10]> {text}'), target="onnxruntime==0.4").model
     assert "Add" not in [node.op_type for node in found.graph.node]
+
+
+class TestOperatorsOfMicrosoft:
+    """Releases have operators of com.microsoft from some release on, and in some dtypes from a later one on."""
+
+    _TEXT = """<ir_version: 7, opset_import: ["": 11, "com.microsoft": 1]> g (DTYPE[3] x) => (float[3] y)
+        <float s = {0.5}, DTYPE z = {3}> { y = com.microsoft.DequantizeLinear (x, s, z) }"""
+
+    @pytest.mark.parametrize(
+        ("dtype", "runtime", "because"),
+        [
+            ("uint16", "onnxruntime==1.16", "1.16 has no DequantizeLinear of com.microsoft for uint16"),
+            ("uint16", "onnxruntime==1.17", ""),
+            ("uint8", "onnxruntime==1.16", ""),
+            ("uint8", "onnxruntime==0.4", "0.4 has no DequantizeLinear of com.microsoft"),
+            ("uint8", "onnxruntime==0.3", ""),
+            ("uint8", "openvino==2022.3", "2022.3 has no DequantizeLinear of com.microsoft"),
+            ("uint8", "opencv==4.14", "4.14 has no DequantizeLinear of com.microsoft"),
+            ("uint16", "opencv==5.0", "5.0 has no DequantizeLinear of com.microsoft for uint16"),
+        ],
+    )
+    def test_are_refused_before_and_by_reach(self, dtype: str, runtime: str, because: str) -> None:
+        model = onnx.parser.parse_model(self._TEXT.replace("DTYPE", dtype))
+        (found,) = reach(model, targets=[runtime]).targets
+        if because:
+            with pytest.raises(ConversionRefused, match=because):
+                convert(model, target=runtime)
+        else:
+            convert(model, target=runtime)
+        assert found.is_reachable is not bool(because)
+
+
+class TestOutputsBesideOthers:
+    """OpenVINO 2021.4 gives the outputs of a node with several other names, unless an Identity gives them."""
+
+    _TEXT = "g (float[2,5] x) => (float[2,2] v, int64[2,2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"
+
+    def test_get_a_node_of_their_own(self) -> None:
+        found = converted(self._TEXT, "openvino==2021.4")
+        assert [node.op_type for node in found.graph.node] == ["TopK", "Identity", "Identity"]
+        assert [info.name for info in found.graph.output] == ["v", "i"]
+
+    def test_stay_in_later_releases_and_where_there_is_one(self) -> None:
+        assert operators(converted(self._TEXT, "openvino==2022.3")) == ["TopK"]
+        alone = "g (float[2,5] x) => (float[2,5] y) { y = Relu (x) }"
+        assert operators(converted(alone, "openvino==2021.4")) == ["Relu"]
+
+
+class TestDequantizedValuesThatSeveralNodesRead:
+    """onnxruntime copies and merges dequantizations wrongly in some releases."""
+
+    _SHARED = """
+        g (float[1,2,4,4] x, INPUT) => (float[1,2,4,4] y) <CONSTANT float[2] s = {0.5, 0.25}, int8[2] z = {0, 1}> {
+            d = DequantizeLinear <axis = AXIS> (w, s, z)
+            a = Mul (x, d)
+            b = Sub (x, d)
+            y = Add (a, b)
+        }
+    """
+
+    @pytest.mark.parametrize(
+        ("release", "axis", "is_folded"), [("1.15", 0, True), ("1.17", 0, False), ("1.15", 1, False)]
+    )
+    def test_weights_by_their_first_axis_are_folded(self, release: str, axis: int, *, is_folded: bool) -> None:
+        constant = "int8[2,1,1] w = {2, 3}," if axis == 0 else "int8[1,2,1,1] w = {2, 3},"
+        text = self._SHARED.replace(", INPUT", "").replace("CONSTANT", constant).replace("AXIS", str(axis))
+        assert ("DequantizeLinear" in operators(converted(text, f"onnxruntime=={release}"))) is not is_folded
+
+    def test_computed_ones_are_written_in_arithmetic(self) -> None:
+        text = self._SHARED.replace("INPUT", "int8[2,1,1] w").replace("CONSTANT", "").replace("AXIS", "0")
+        assert "DequantizeLinear" not in operators(converted(text, "onnxruntime==1.16"))
+        alone = text.replace("b = Sub (x, d)", "b = Neg (x)")
+        assert "DequantizeLinear" in operators(converted(alone, "onnxruntime==1.16"))
+
+    @pytest.mark.parametrize(
+        ("release", "is_separated"), [("1.8", False), ("1.9", True), ("1.13", True), ("1.14", False)]
+    )
+    def test_outputs_of_the_model_are_read_through_a_sum(self, release: str, *, is_separated: bool) -> None:
+        text = """
+            g (uint8[2,3] x) => (float[2,3] y, float[3] z) <float s = {0.5}, uint8 p = {3}, int64 i = {1}> {
+                y = DequantizeLinear (x, s, p)
+                z = Gather (y, i)
+            }
+        """
+        found = converted(text, f"onnxruntime=={release}").graph
+        (gather,) = (node for node in found.node if node.op_type == "Gather")
+        assert (gather.input[0] != "y") is is_separated
+        assert ("Sum" in [node.op_type for node in found.node]) is is_separated
+
+    @pytest.mark.parametrize(
+        ("operator", "release", "stays"), [("Add", "1.9", False), ("Mul", "1.14", False), ("Add", "1.15", True)]
+    )
+    def test_are_not_both_operands_of_one_node(self, operator: str, release: str, *, stays: bool) -> None:
+        text = f"""
+            g (uint8[2,3] x) => (float[2,3] y) <float s = {{0.5}}, uint8 p = {{3}}> {{
+                d = DequantizeLinear (x, s, p)
+                y = {operator} (d, d)
+            }}
+        """
+        found = converted(text, f"onnxruntime=={release}").graph
+        (node,) = (one for one in found.node if "y" in one.output)
+        makers = {name: one.op_type for one in found.node for name in one.output}
+        assert ([makers[name] for name in node.input] == ["DequantizeLinear"] * 2) is stays
+
+
+class TestFunctionsAtLaterOpsets:
+    """onnxruntime expands operators by the functions that define them, whose nodes it may not know at a later opset."""
+
+    @pytest.mark.parametrize(
+        ("node", "dtype", "release", "opset", "kept"),
+        [
+            ("LeakyRelu <alpha = 0.1>", "double", "1.32", 25, 18),
+            ("LeakyRelu <alpha = 0.1>", "float", "1.32", 25, 25),
+            ("LayerNormalization", "float16", "1.16", 19, 17),
+            ("LayerNormalization", "float16", "1.17", 19, 19),
+            ("Swish", "float", "1.28", 25, 24),
+        ],
+    )
+    def test_the_opset_is_one_at_which_they_run(
+        self, node: str, dtype: str, release: str, opset: int, kept: int
+    ) -> None:
+        inputs = "(x, s)" if node == "LayerNormalization" else "(x)"
+        text = f"g ({dtype}[2,3] x, {dtype}[3] s) => ({dtype}[2,3] y) {{ y = {node} {inputs} }}"
+        given = model(f'<ir_version: 9, opset_import: ["": {opset}]> {text}')
+        found = convert(given, target=f"onnxruntime=={release}", prove=False).model
+        assert found.opset_import[0].version == kept
+        assert [one.op_type for one in found.graph.node] == [node.split()[0]]
+
+
+class TestListsThatAreLeftOut:
+    """onnxruntime takes no LinearClassifier and no Scaler without them; some releases give wrong scores."""
+
+    @pytest.mark.parametrize("release", ["0.3", "1.10", "1.32"])
+    @pytest.mark.parametrize(
+        ("node", "attributes"),
+        [
+            (
+                "l, y = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, 3.0, 4.], classlabels_ints = [0,1]> (x)",
+                {"intercepts": [0.0, 0.0]},
+            ),
+            ("y = ai.onnx.ml.Scaler <offset = [1.0, 2.0]> (x)", {"scale": [1.0, 1.0]}),
+            ("y = ai.onnx.ml.Scaler <scale = [1.0, 2.0]> (x)", {"offset": [0.0, 0.0]}),
+            ("y = ai.onnx.ml.Scaler (x)", {"offset": [0.0], "scale": [1.0]}),
+        ],
+    )
+    def test_are_written(self, release: str, node: str, attributes: dict[str, list[float]]) -> None:
+        text = f"g (float[N,2] x) => (float[N,2] y) {{ {node} }}"
+        (found,) = converted(text, f"onnxruntime=={release}", opset=9, ml_opset=1).graph.node
+        given = {one.name: list(one.floats) for one in found.attribute}
+        assert {name: given[name] for name in attributes} == attributes
+
+    def test_products_that_the_runtime_has_stay(self) -> None:
+        text = "g (float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0]> (x) }"
+        assert operators(converted(text, "onnxruntime==1.10", opset=9, ml_opset=1)) == ["LinearRegressor"]

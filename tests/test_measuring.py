@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy
@@ -13,9 +14,10 @@ from onnx import ModelProto, NodeProto
 
 from opsetlift.cli import main
 from opsetlift.evaluator import Evaluator
-from opsetlift.facts import ModelFacts
+from opsetlift.facts import ModelFacts, has_late_windows
 from opsetlift.measuring import Journal, Runner, RunnerFault, all_cases, as_toml, measure
 from opsetlift.measuring.cases import Case
+from opsetlift.measuring.contributed import lacking
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.measuring.learning import Answered
 from opsetlift.measuring.packs import verdicts
@@ -52,6 +54,8 @@ class Limited:
         self.models += 1
         if imported_opsets(model.opset_import).get("", 0) > NEWEST or model.ir_version > 8:
             return Answer(error="too new")
+        if any(node.domain == "com.microsoft" for node in model.graph.node):
+            return Answer(error="no such operator")
         facts = ModelFacts(model)
         for node in model.graph.node:
             if node.op_type in self._limits and self._limits[node.op_type](node, facts):
@@ -214,6 +218,21 @@ def test_what_is_computed_is_not_objected_to(target: Target, runtime: Limited, c
         )
     ]
     assert not refused
+
+
+def test_a_function_that_does_not_run_at_later_opsets_becomes_a_form() -> None:
+    def is_expanded_into_what_it_does_not_know(node: NodeProto, facts: ModelFacts) -> bool:
+        return imported_opsets(facts.model.opset_import)[""] >= 9 and _dtype(node, facts) == "double"
+
+    runtime = Limited({"Softplus": is_expanded_into_what_it_does_not_know}, {})
+    found = measure(all_cases(["Softplus"]), runtime, Journal(None))
+    target = read_runtime("device", as_toml(found, "device", "1.0")).find("1.0")
+    assert target is not None
+    text = "(DTYPE[3] x) => (DTYPE[3] y) { y = Softplus (x) }"
+    assert objection(target, text.replace("DTYPE", "double"), 8) == ""
+    assert objection(target, text.replace("DTYPE", "float"), 15) == ""
+    assert "opset 9 or later" in objection(target, text.replace("DTYPE", "double"), 15)
+    assert has_kernel("", "Softplus", 8, {"T": "double"}, target)
 
 
 class WithoutTruthValuesAsInputs(Limited):
@@ -468,3 +487,80 @@ def test_a_runner_with_an_open_quote_is_refused(
     monkeypatch.chdir(tmp_path)
     assert main(["measure", "--runner", "'x"]) == 1
     assert "cannot be split into words" in capsys.readouterr().err
+
+
+class WithoutDomainsOfOthers(Limited):
+    """A runtime that has Gelu and quantization to 8 bits beside ONNX's operators."""
+
+    def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+        (node,) = model.graph.node
+        if node.op_type == "Gelu":
+            return Answer(
+                {"y": Evaluator(model_of("(float[2,4] x) => (float[2,4] y) { y = Gelu (x) }", 20)).run(inputs)["y"]}
+            )
+        if node.op_type != "QuantizeLinear" or model.graph.initializer[1].data_type in (4, 5):
+            return Answer(error="not implemented")
+        model.opset_import[0].version = 21
+        node.domain = ""
+        return Answer(Evaluator(model).run(inputs))
+
+
+class LosesOutputs(Limited):
+    """A runtime without the outputs of nodes with several, and without those of DequantizeLinear that Gather reads."""
+
+    def run(self, model: ModelProto, inputs: Mapping[str, numpy.ndarray]) -> Answer:
+        answer = super().run(model, inputs)
+        read = {name for node in model.graph.node for name in node.input}
+        several = [name for node in model.graph.node if len(node.output) > 1 for name in node.output]
+        dequantized = [node.output[0] for node in model.graph.node if node.op_type == "DequantizeLinear"]
+        lost = {*several, *(name for name in dequantized if name in read and self._gathers(model, name))}
+        return replace(answer, outputs={name: one for name, one in answer.outputs.items() if name not in lost})
+
+    def _gathers(self, model: ModelProto, name: str) -> bool:
+        return any(node.op_type == "Gather" and name in node.input for node in model.graph.node)
+
+
+def test_outputs_that_are_lost_are_kept_apart(cases: list[tuple[Key, list]]) -> None:
+    found = measure(cases[:1], LosesOutputs({}, {}), Journal(None))
+    target = read_runtime("device", as_toml(found, "device", "1.0")).find("1.0")
+    assert target is not None
+    assert not target.takes_outputs_beside_others
+    assert target.outputs_lost_where_read == {"DequantizeLinear"}
+
+
+def test_operators_of_other_domains_are_asked_for_by_dtype() -> None:
+    found = set(lacking(WithoutDomainsOfOthers({}, {}).run, 11, 6))
+    assert {"QuantizeLinear of int16", "QuantizeLinear of uint16", "DequantizeLinear", "QLinearAdd"} <= found
+    assert not {"Gelu", "QuantizeLinear", "QuantizeLinear of uint8"} & found
+
+
+def test_operators_of_other_domains_that_are_lacking_are_written_down(profile: Profile) -> None:
+    lacking_all = replace(profile, contributed_lacking=["Gelu", "QuantizeLinear of int16"])
+    target = read_runtime("device", as_toml(lacking_all, "device", "1.0")).find("1.0")
+    assert target is not None
+    assert {"com.microsoft.Gelu", "com.microsoft.QuantizeLinear of int16"} <= target.operators_lacking
+
+
+def test_poolings_whose_last_window_starts_in_the_pads_become_a_form() -> None:
+    def counts_late_windows(node: NodeProto, facts: ModelFacts) -> bool:
+        return has_late_windows(node, facts.graph.shape(node.input[0]))
+
+    found = measure(all_cases(["MaxPool"]), Limited({}, {"MaxPool": counts_late_windows}), Journal(None))
+    target = read_runtime("device", as_toml(found, "device", "1.0")).find("1.0")
+    assert target is not None
+    text = """(float[1,1,SIZE,SIZE] x) => (float[1,1,A,B] y) {
+        y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
+    }"""
+    assert "starts in the end pads" in objection(target, text.replace("SIZE", "5"), 12)
+    assert objection(target, text.replace("SIZE", "6"), 12) == ""
+
+
+def test_operators_of_traditional_models_are_tried_in_each_dtype() -> None:
+    runtime = Limited({"SVMClassifier": lambda node, facts: _dtype(node, facts) == "double"}, {})
+    found = measure(all_cases(["SVMClassifier"]), runtime, Journal(None))
+    target = read_runtime("device", as_toml(found, "device", "1.0")).find("1.0")
+    assert target is not None
+    assert [has_kernel("ai.onnx.ml", "SVMClassifier", 1, {"T1": dtype}, target) for dtype in ("float", "double")] == [
+        True,
+        False,
+    ]

@@ -64,6 +64,8 @@ class TestFiles:
         assert target.takes_unnamed_dimensions or "unnamed_dimensions" in target.sources
         assert target.takes_inputs_as_outputs or "inputs_as_outputs" in target.sources
         assert target.takes_initializers_as_outputs or "initializers_as_outputs" in target.sources
+        assert target.takes_outputs_beside_others or "outputs_beside_others" in target.sources
+        assert not target.outputs_lost_where_read or "outputs_lost_where_read" in target.sources
         assert not target.kernels or "kernels" in target.sources
         assert all(one.source for one in (*target.quirks, *target.forms))
         assert target.sources or target.quirks
@@ -115,6 +117,35 @@ class TestFiles:
         assert before in SMALL
         with pytest.raises(TargetFileError, match=words):
             read_runtime("small", SMALL.replace(before, after))
+
+    @pytest.mark.parametrize(
+        ("before", "after", "words"),
+        [
+            ('"docs"', '"hearsay"', "hearsay"),
+            ("com.microsoft", "ai.onnx.ml", "a domain beside ONNX's own"),
+            ('"1.2"', '"soon"', "neither a release nor"),
+            ('["Gelu", "QGemm of int8"]', '"Gelu"', "list of names"),
+            ("since", "until", "until"),
+        ],
+    )
+    def test_operators_of_other_domains_are_named_by_their_first_release(
+        self, before: str, after: str, words: str
+    ) -> None:
+        table = """
+[contributed]
+domain = "com.microsoft"
+source = "docs"
+[contributed.since]
+"1.2" = ["Gelu", "QGemm of int8"]
+never = ["Snpe"]
+"""
+        runtime = read_runtime("small", SMALL + table)
+        added = {f"com.microsoft.{name}" for name in ("Gelu", "QGemm of int8", "Snpe")}
+        lacking = [one.operators_lacking for version in ("1.0", "1.2") if (one := runtime.find(version)) is not None]
+        assert [added & one for one in lacking] == [added, {"com.microsoft.Snpe"}]
+        assert before in table
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", SMALL + table.replace(before, after))
 
     def test_a_form_of_several_operators_stands_for_one_of_each(self) -> None:
         form = '\n[[form]]\noperators = ["Sin", "Cos"]\ntext = "computes no angles"\nsource = "docs"\n'
@@ -493,3 +524,18 @@ class TestCommandLine:
         assert "QLinearConv" in shown
         assert "onnx-tensorrt" in shown
         assert "was not measured" in shown
+
+
+def test_onnxruntime_web_gives_no_outputs_of_64_bits_until_111() -> None:
+    """They are garbage there, and right in the packages of the same version for Python and Node.js."""
+    text = """<ir_version: 6, opset_import: ["": 11]> g (float[3,4] x) => (int64[3] y) {
+        y = ArgMax <axis = 1, keepdims = 0> (x) }"""
+    model = onnx.parser.parse_model(text)
+    with pytest.raises(ConversionRefused, match="--dtype int64=int32"):
+        convert(model, target="onnxruntime-web==1.10")
+    (found,) = reach(model, targets=["onnxruntime-web==1.11"]).targets
+    assert not found.is_reachable
+    for target in ("onnxruntime==1.10", "onnxruntime-node==1.10", "ort==1.10", "onnxruntime-web==1.12"):
+        convert(model, target=target)
+    changed = convert(model, target="onnxruntime-web==1.10", dtypes={"int64": "int32"}, dtype_interface="change")
+    assert changed.model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.INT32

@@ -56,6 +56,17 @@ def test_the_shapes_are_those_that_onnxruntime_computes(operator: str) -> None:
         assert value.shape[0] == rows
 
 
+@pytest.mark.parametrize("labels", ["classlabels_ints = [3, 5]", 'classlabels_strings = ["a", "b"]'])
+@pytest.mark.parametrize("sizes", ["N", "4"])
+def test_a_classifier_without_intercepts_has_a_score_for_each_class(sizes: str, labels: str) -> None:
+    """onnx's inference counts the intercepts."""
+    text = f"""<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 1]> g (float[{sizes}, 2] x) => (float[A, B] z) {{
+        label, y = ai.onnx.ml.LinearClassifier <coefficients = [1.0, 2.0, -1.0, -2.0], {labels}> (x)
+        z = Neg (y) }}"""
+    facts = ModelFacts(onnx.parser.parse_model(text)).graph
+    assert [facts.shape(name) for name in ("y", "z")] == [[int(sizes) if sizes.isdigit() else sizes, 2]] * 2
+
+
 def test_what_reads_a_forest_is_converted_below_11() -> None:
     chosen = "i = Constant <value = int64[1, 1] {0}> () z = GatherElements <axis = 1> (y, i)"
     node = f"{NODES['TreeEnsembleRegressor']} {chosen}"

@@ -174,10 +174,15 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
 
 
 def compute_batch_statistics(site: Site) -> None:
-    """Compute the statistics of a batch where the node trains; else normalize the negative of the input."""
+    """Compute the statistics of a batch where the node trains; else give vectors an axis, or negate the input.
+
+    One of the two is what the runtime reads wrongly: no form is of vectors and of what is negated.
+    """
     if site.attribute("training_mode", 0) or any(site.node.output[1:]):
         site.rounds()
         _compute_statistics_of_the_batch(site)
+    elif len(site.shape(0) or ()) == 1:
+        add_a_channel_axis_to_vectors(site)
     else:
         normalize_the_negative(site)
 

@@ -67,6 +67,39 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
     return totals
 
 
+def write_pads_or_convolve_otherwise(site: Site) -> None:
+    """Write the pads that SAME_UPPER and SAME_LOWER mean, for runtimes that find others; else write the node otherwise.
+
+    The output has the input's sizes times the strides: the total of the pads does not depend on the sizes.
+    """
+    totals = _pads_of_same(site)
+    if totals is None:
+        convolve_rows_as_images_or_between_zeros(site)
+        return
+    less, more = [max(0, total) // 2 for total in totals], [(max(0, total) + 1) // 2 for total in totals]
+    is_upper = site.attribute("auto_pad") == "SAME_UPPER"
+    site.remove_attribute("auto_pad")
+    site.set_attribute("pads", [*less, *more] if is_upper else [*more, *less])
+    if min(totals) < 0:
+        extra = site.attribute("output_padding") or [0] * len(totals)
+        site.set_attribute("output_padding", [one + max(0, -total) for one, total in zip(extra, totals, strict=True)])
+    site.replace(site.op.copy(*site.inputs))
+
+
+def _pads_of_same(site: Site) -> list[int] | None:
+    """The total padding of each spatial axis where SAME_UPPER or SAME_LOWER decides on it; None where it does not."""
+    weights = site.shape(1)
+    kernel = site.attribute("kernel_shape") or (weights[2:] if weights else None)
+    if not site.attribute("auto_pad", "NOTSET").startswith("SAME") or site.attribute("output_shape") or not kernel:
+        return None
+    strides, dilations = (site.attribute(name) or [1] * len(kernel) for name in ("strides", "dilations"))
+    extra = site.attribute("output_padding") or [0] * len(kernel)
+    if not all(isinstance(taps, int) for taps in kernel):
+        return None
+    rows = zip(kernel, strides, dilations, extra, strict=True)
+    return [(taps - 1) * dilation + 1 + more - stride for taps, stride, dilation, more in rows]
+
+
 def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     """Compute a ConvTranspose of [N, C, L] as one of [N, C, 1, L], and others as Conv, for runtimes without them.
 
@@ -224,7 +257,7 @@ _OF_A_ROW = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 
 _SPELT_OUT = "11 states the defaults of strides and dilations, and spells out the output size that auto_pad gives"
 
 _AS_CONV = rounding(
-    convolve_rows_as_images_or_between_zeros,
+    write_pads_or_convolve_otherwise,
     ulps=8,
     when="it becomes Conv",
     because="Conv adds the same products in another order",

@@ -1,12 +1,12 @@
 """Features of ai.onnx.ml for runtimes that have none of its operators.
 
-ArrayFeatureExtractor, Binarizer  unchanged since 1
+ArrayFeatureExtractor, Binarizer, Normalizer, Scaler  unchanged since 1
 """
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback
-from opsetlift.rulebook.site import Site
+from opsetlift.rulebook.rule import Fallback, rounding
+from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
@@ -36,7 +36,63 @@ def compare_with_the_threshold(site: Site) -> None:
     site.replace(op.Cast(op.Greater(site.input(0), threshold), to=dtype))
 
 
+def divide_by_the_norm(site: Site) -> None:
+    """Replace Normalizer with the division of each row by its norm; rows whose norm is 0 are divided by 1."""
+    norm, dtype = site.attribute("norm", "MAX"), site.dtype(0)
+    if norm not in _NORMS:
+        return
+    op, stage = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS, ""), _stage(dtype)
+    rows = _in_stage(op, site.input(0), dtype)
+    divisor = op.emit(_NORMS[norm], rows, site.constant([-1], "int64"))
+    is_zero = op.Cast(op.Equal(divisor, site.constant(0.0, stage, "zero")), to=stage)
+    site.replace(_in_float(op, op.Div(rows, op.Add(divisor, is_zero)), stage))
+
+
+def subtract_and_multiply(site: Site) -> None:
+    """Replace Scaler with Sub and Mul; a runtime that has the operator gets the list that it misses."""
+    dtype = site.dtype(0)
+    missing = [name for name in _NEUTRAL if not site.attribute(name, [])]
+    if missing and site.computes("Scaler", T=dtype):
+        other = next((site.attribute(name) for name in _NEUTRAL if name not in missing), [0.0])
+        for name in missing:
+            site.set_attribute(name, [_NEUTRAL[name]] * len(other))
+        return
+    site.rounds()
+    op, stage = site.op_at(opsets.AXES_AS_INPUTS, ""), _stage(dtype)
+    value = _in_stage(op, site.input(0), dtype)
+    for operator, name in (("Sub", "offset"), ("Mul", "scale")):
+        numbers = site.attribute(name, [])
+        if numbers:
+            value = op.emit(operator, value, site.constant(numbers, stage, name))
+    site.replace(_in_float(op, value, stage))
+
+
+_NEUTRAL = {"offset": 0.0, "scale": 1.0}
+"""What the lists of a Scaler are where they are left out."""
+
+_NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}
+
+
+def _stage(dtype: str) -> str:
+    """The dtype to compute in: the specification gives none, and float holds no other dtype of the input."""
+    return "float" if dtype == "float" else "double"
+
+
+def _in_stage(op: Operators, value: str, dtype: str) -> str:
+    return value if dtype == _stage(dtype) else str(op.Cast(value, to=_stage(dtype)))
+
+
+def _in_float(op: Operators, value: str, stage: str) -> str:
+    return value if stage == "float" else str(op.Cast(value, to="float"))
+
+
+_ONE_BY_ONE = "the specification rounds the result alone; here each operator rounds"
+
+_SUBTRACT_AND_MULTIPLY = rounding(subtract_and_multiply, ulps=2, when="the runtime has no Scaler", because=_ONE_BY_ONE)
+
 FALLBACKS = [
     Fallback("ArrayFeatureExtractor", gather_columns, domain=_DOMAIN),
     Fallback("Binarizer", compare_with_the_threshold, domain=_DOMAIN),
+    Fallback("Normalizer", rounding(divide_by_the_norm, ulps=4, because=_ONE_BY_ONE), domain=_DOMAIN),
+    Fallback("Scaler", _SUBTRACT_AND_MULTIPLY, domain=_DOMAIN),
 ]

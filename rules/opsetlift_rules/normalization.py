@@ -281,6 +281,7 @@ _WITH_SCALES_APART = rounding(
 )
 
 FALLBACKS = [
+    Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
     Fallback("InstanceNormalization", reshape_other_ranks_to_images),
     Fallback("LayerNormalization", _WITH_SCALES_APART),
 ]

@@ -18,7 +18,6 @@ from opsetlift.rulebook.site import Operators, Site, has_attribute, pop_attribut
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.dimensions import product, reshaped, size
 from opsetlift_rules.helpers.max_pool_indices import compute_indices_of_maxima, indices_of_maxima
 from opsetlift_rules.helpers.narrow_floats import (
@@ -34,8 +33,8 @@ from opsetlift_rules.helpers.windows import (
     element_counts,
     padded,
     set_pads,
-    spelt_out_windows,
     windows_of,
+    writes_same_as_pads,
 )
 
 # ceil_mode
@@ -63,6 +62,8 @@ def write_out_how_pads_count(site: Site) -> None:
 
     Where that changes nothing, keep it apart from a Pad before it, which some optimisers merge into the pads.
     """
+    if writes_same_as_pads(site):
+        return
     if site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
     elif not any(site.attribute("pads") or ()) or site.attribute("count_include_pad") == 0:
@@ -84,12 +85,6 @@ def exclude_windows_that_start_in_the_padding(site: Site) -> None:
     """
     if site.attribute("ceil_mode", 0) and windows_of(site).may_start_late():
         replace_ceil_mode_with_pads(site)
-
-
-def write_auto_pad_out(site: Site) -> None:
-    """Write the pads that auto_pad gives, and have the node looked at anew."""
-    if spelt_out := spelt_out_windows(site):
-        replace_with_attributes(site, **spelt_out)
 
 
 # Averages
@@ -140,6 +135,8 @@ def write_dilations_and_ceil_mode_out(site: Site) -> None:
 
     Others are kept apart from the node before: some optimisers merge a Pad, whose zeros count, into pads that do not.
     """
+    if writes_same_as_pads(site):
+        return
     if windows_of(site).is_dilated:
         maximize_dilated_windows_over_slices(site)
     elif site.attribute("ceil_mode", 0):
@@ -296,9 +293,9 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("AveragePool", in_turn(write_auto_pad_out, write_out_how_pads_count)),
+    Fallback("AveragePool", write_out_how_pads_count),
     Fallback("GlobalAveragePool", _MEANS_OF_IMAGES),
     Fallback("GlobalMaxPool", pool_more_axes_as_one),
     Fallback("LpPool", replace_ceil_mode_with_pads),
-    Fallback("MaxPool", in_turn(write_auto_pad_out, write_dilations_and_ceil_mode_out)),
+    Fallback("MaxPool", write_dilations_and_ceil_mode_out),
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged, widen_values
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
 from opsetlift.rulebook.site import Operators, Site, known_shape, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -144,4 +144,8 @@ STEPS = [
 INTRODUCTIONS = [
     Introduction("ReverseSequence", 10, down=gather_reversed_sequences),
     Introduction("Trilu", 14, down=select_the_triangle_by_comparison),
+]
+
+FALLBACKS = [
+    Fallback("Trilu", select_the_triangle_by_comparison),
 ]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from opsetlift.rulebook.rule import Introduction, RuleLike, Step, as_rule, rounding
+from opsetlift.rulebook.rule import Fallback, Introduction, RuleLike, Step, as_rule, rounding
 from opsetlift.rulebook.site import Operators, Site, dtype_attribute, pop_attribute
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.axes import counted_from_front, gather_within, make_axis_non_negative
 from opsetlift_rules.helpers.dimensions import Size, named, numbers_up_to, product, reshaped, size
 
 _ULPS = 32
@@ -269,4 +269,8 @@ INTRODUCTIONS = [
     Introduction("HammingWindow", 17, down=_window(25 / 46, 21 / 46)),
     Introduction("BlackmanWindow", 17, down=_window(0.42, 0.5, 0.08)),
     Introduction("MelWeightMatrix", 17, down=fold_constant_weights),
+]
+
+FALLBACKS = [
+    Fallback("DFT", make_axis_non_negative),
 ]

@@ -93,9 +93,17 @@ def replace_with_resize(site: Site) -> None:
     site.become("Resize")
 
 
-def pass_scales_through_a_node(site: Site) -> None:
-    """Compute the scales by an Identity, for a runtime that cannot read those of an initializer."""
-    if site.target >= _SCALES_AS_INPUT:
+def decompose_or_pass_scales_through_a_node(site: Site) -> None:
+    """Decompose what interpolates, or whose scales are no whole numbers; else compute the scales by an Identity.
+
+    For runtimes that interpolate otherwise, take whole numbers only, or cannot read the scales of an initializer.
+    """
+    is_input = site.target >= _SCALES_AS_INPUT
+    scales = site.constant_value(1) if is_input else numpy.array(site.attribute("scales"), numpy.float32)
+    if scales is not None and (site.attribute("mode", "nearest") != "nearest" or (scales % 1 != 0).any()):
+        site.rounds()
+        _resample(site, site.constant(scales, hint="scales"))
+    elif is_input:
         site.set_input(1, site.op.Identity(site.input(1)))
 
 
@@ -106,6 +114,9 @@ _WRITE_HEIGHT_AND_WIDTH_SCALE = resampling(write_height_and_width_scale, when=_W
 _MOVE_SCALES_TO_AN_ATTRIBUTE = resampling(
     move_scales_to_an_attribute, when="floats are interpolated by scales computed at run time", divides=False
 )
+_DECOMPOSE_OR_PASS_SCALES = resampling(
+    decompose_or_pass_scales_through_a_node, when="floats are interpolated", divides=False
+)
 _DEPRECATED = "10 deprecates the operator; a remaining node means the same"
 
 STEPS = [
@@ -115,5 +126,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Upsample", in_turn(write_the_mode, pass_scales_through_a_node)),
+    Fallback("Upsample", in_turn(write_the_mode, _DECOMPOSE_OR_PASS_SCALES)),
 ]

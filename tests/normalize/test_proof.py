@@ -11,7 +11,7 @@ from opsetlift import NotEquivalent
 from opsetlift.normalizer import Pass, PassNotEquivalent
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.pipeline.normalize import ProofMissing, normalize
-from opsetlift.proof import Outcome
+from opsetlift.proof import Outcome, prove_models
 from testing.conversion import model
 from tests.normalize.rewriting import text_model
 
@@ -229,6 +229,25 @@ LOOKED_UP = {
         f" = [0, 0, 0, 0], ngram_indexes = [0, 1, 2, 3, 4, 5, 6], pool_int64s = {POOL}, weights = %s> (x)",
     ),
 }
+
+
+HELD_OTHERWISE = {
+    "in two parts": "a = Constant <value_floats = {left}> () b = Constant <value_floats = {right}> ()"
+    " t = Concat <axis = 0> (a, b)",
+    "in a tensor": "t = Constant <value = float[40] {{{whole}}}> ()",
+}
+
+
+@pytest.mark.parametrize("before", HELD_OTHERWISE.values(), ids=HELD_OTHERWISE)
+def test_each_element_counts_of_a_table_that_is_held_otherwise(before: str) -> None:
+    for place in range(0, 40, 7):
+        wrong = [*TABLE[:place], TABLE[place] + 9, *TABLE[place + 1 :]]
+        parts = {"left": TABLE[:16], "right": TABLE[16:], "whole": str(TABLE)[1:-1]}
+        held = [before.format(**parts), *(f"t = Constant <value_floats = {one}> ()" for one in (TABLE, wrong))]
+        models = [text_model(f"g (int64[N] i) => (float[N] y) {{ {one} y = Gather (t, i) }}") for one in held]
+        assert prove_passes(models[0], models[1], ulps=0, seed=0, base_dir="").outcome is Outcome.EQUAL
+        assert prove_passes(models[0], models[2], ulps=0, seed=0, base_dir="").outcome is Outcome.DIFFERENT, place
+        assert prove_models(models[0], models[2]).outcome is Outcome.DIFFERENT, place
 
 
 @pytest.mark.parametrize("kind", LOOKED_UP)

@@ -120,6 +120,39 @@ class TestRewrites:
                 after.graph.node[block].output[1] = f"new{block}"
         assert cut(before, after) == (Regions(same=60, distinct=0, count=0), [])
 
+    def test_read_what_follows_from_constants_alone_as_a_constant(self) -> None:
+        before = text_model(
+            "g (float[N] x) => (float[N] y) <float one = {1}> { " + on_constants(90) + " y = Add(x, c90) }"
+        )
+        after = text_model("g (float[N] x) => (float[N] y) <float c = {-1}> { y = Sub(x, c) }")
+        found, asked = cut(before, after)
+        assert found is not None
+        assert [node.op_type for node in asked[0].original.graph.node] == ["Add"]
+        assert proven(before, after).parts is not None
+        wrong = text_model("g (float[N] x) => (float[N] y) <float c = {-1.0000001}> { y = Sub(x, c) }")
+        assert proven(before, wrong).outcome is Outcome.DIFFERENT
+
+    def test_may_compute_with_sizes_at_any_length(self) -> None:
+        sizes = " ".join(f"s{at} = Add(s{at - 1}, zero)" for at in range(1, 90))
+        head = "g (float[N, M] x) => (float[N, M] y) <int64[1] zero = {0}> { t = Tanh(x) s0 = Shape(t)"
+        before = text_model(f"{head} {sizes} r = Reshape(t, s89) y = Neg(r) }}")
+        after = text_model(f"{head} r = Reshape(t, s0) y = Neg(r) }}")
+        assert proven(before, after).parts is not None
+        wrong = text_model(f"{head} u = ReduceSum(s0) w = Cast<to = 1>(u) r = Add(t, w) y = Neg(r) }}")
+        assert proven(before, wrong).outcome is Outcome.DIFFERENT
+
+    def test_hold_scales_that_follow_from_sizes_inside(self) -> None:
+        scale = "s@ = Shape<start = 1>(IN)", "f@ = Cast<to = 1>(s@)", "q@ = Sqrt(f@)", "OUT = Mul(IN, q@)"
+        before = chain(*scale, inputs="float[N, 16] x")
+        after, wrong = (
+            chain("OUT = Mul(IN, q0)", inputs="float[N, 16] x", constants=f"<float[1] squared = {{{squared}}}>")
+            for squared in (16, 25)
+        )
+        for model in (after, wrong):
+            model.graph.node.insert(0, helper.make_node("Sqrt", ["squared"], ["q0"]))
+        assert proven(before, after).parts is not None
+        assert proven(before, wrong).outcome is Outcome.DIFFERENT
+
     def test_that_are_too_large_leave_the_whole_to_tell(self) -> None:
         before = text_model("g (float[N] x) => (float[N] y) { " + long("Abs", "Neg", "a") + "}")
         after = text_model("g (float[N] x) => (float[N] y) { " + long("Abs", "Neg", "b") + "}")
@@ -139,6 +172,11 @@ def check_that_a_change_is_found(model: ModelProto, name: str, shape: tuple[int,
         models[-1].graph.initializer.append(numpy_helper.from_array(values, name))
     assert proven(models[0], models[1]).outcome is Outcome.DIFFERENT
     assert proven(models[0], models[0]).outcome is Outcome.EQUAL
+
+
+def on_constants(count: int) -> str:
+    """`count` nodes that compute 1 from 1, the last of which is c90."""
+    return "c0 = Mul(one, one) " + " ".join(f"c{at} = Mul(c{at - 1}, one)" for at in range(1, count + 1))
 
 
 def long(first: str, second: str, name: str) -> str:
@@ -214,6 +252,42 @@ class TestWhatIsRandom:
     def test_is_compared_whole(self) -> None:
         model = chain("a@ = RandomNormalLike(IN)", "b@ = Add(a@, IN)", "c@ = Neg(b@)", "OUT = Abs(c@)")
         assert proven(model, model).parts is None
+
+
+class TestWhatCannotBeExecuted:
+    """Nodes of operators that nobody knows, each block with one."""
+
+    STEPS = "u@ = local.unknown(IN)", "c@ = Cast<to = 1>(u@)", "n@ = Neg(c@)", "m@ = Neg(n@)", "OUT = Tanh(m@)"
+
+    def models(self, *steps: str) -> ModelProto:
+        found = chain(*steps)
+        found.opset_import.add(domain="local", version=1)
+        for node in found.graph.node:
+            if node.op_type == "unknown":
+                found.graph.value_info.append(helper.make_tensor_value_info(node.output[0], TensorProto.FLOAT, ["N"]))
+        return found
+
+    def test_is_no_obstacle_to_the_parts(self) -> None:
+        before, after = self.models(*self.STEPS), self.models(*self.STEPS[:2], "m@ = Identity(c@)", self.STEPS[4])
+        proof = proven(before, after)
+        assert proof.outcome is Outcome.EQUAL
+        assert proof.parts is not None
+        assert (proof.parts.rewrites, proof.parts.distinct) == (20, 1)
+        assert len(proof.cut) == 20
+
+    @pytest.mark.parametrize(
+        "wrong", [("u@ = local.unknown(zero)", *STEPS[1:]), (*STEPS[:3], "m@ = Abs(n@)", STEPS[4])]
+    )
+    def test_is_compared_in_what_it_reads_and_behind(self, wrong: tuple[str, ...]) -> None:
+        before, after = self.models(*self.STEPS), self.models(*wrong)
+        if "zero" in wrong[0]:
+            after.graph.initializer.append(helper.make_tensor("zero", TensorProto.FLOAT, [1], [0.0]))
+        assert proven(before, after).outcome is Outcome.DIFFERENT
+
+    def test_is_not_taken_for_the_same_under_another_name(self) -> None:
+        twice = self.models("u@ = local.unknown(IN)", "v@ = local.unknown(IN)", "OUT = Sub(u@, v@)")
+        once = self.models("u@ = local.unknown(IN)", "OUT = Sub(u@, u@)")
+        assert not proven(twice, once).is_proven
 
 
 class TestInputsWithADefault:

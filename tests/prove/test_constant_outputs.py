@@ -2,7 +2,8 @@
 
 import pytest
 
-from opsetlift.proof import Outcome
+from opsetlift.proof import Outcome, prove_models
+from testing.conversion import model
 from tests.prove.conversions import conversion
 
 
@@ -22,6 +23,14 @@ def test_an_axis_of_size_1_leaves_nothing_that_could_vary(shape: str) -> None:
 def test_what_only_reads_the_form_of_its_input_need_not_vary() -> None:
     text = "g (float[2] x) => (bool y) { y = OptionalHasElement (x) }"
     assert outcome(text, (18, 28)) is Outcome.EQUAL
+
+
+@pytest.mark.parametrize(("read", "expected"), [("Shape", Outcome.EQUAL), ("Abs", Outcome.WEAK)])
+def test_what_is_computed_from_the_form_of_an_input_need_not_vary(read: str, expected: Outcome) -> None:
+    nodes = "f = Cast <to = 1> (s) r = Relu (f) b = Greater (r, n) q = Not (b) z = Cast <to = 1> (q) y = Mul (z, o)"
+    head = "g (float[N, 3] x) => (float[M] y) <float n = {-1}, float o = {0}>"
+    text = f'<ir_version: 8, opset_import: ["": 17]> {head} {{ s = {read} (x) {nodes} }}'
+    assert prove_models(model(text), model(text)).outcome is expected
 
 
 @pytest.mark.parametrize("size", ["1", "2"])

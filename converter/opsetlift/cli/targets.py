@@ -59,6 +59,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         ("dtypes_refused", "unsupported dtypes", target.dtypes_refused),
         ("operators_lacking", "missing operators", target.operators_lacking),
         ("constant_inputs", "inputs that must be constant", [".".join(one) for one in target.constant_inputs]),
+        ("signatures", "operators with fewer attributes or inputs", [".".join(one) for one in target.signatures]),
     ):
         if names:
             yield printable(f"  {what}: {_sourced(', '.join(sorted(names)), target, key)}")
@@ -72,10 +73,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
     if not target.takes_undeclared_shapes:
         yield printable(f"  shapes of all values are declared{_source(target, 'undeclared_shapes')}")
-    if not target.takes_undeclared_outputs:
-        yield printable(f"  shapes of outputs are declared{_source(target, 'undeclared_outputs')}")
-    if not target.takes_unread_inputs:
-        yield printable(f"  inputs that no node reads are read by Identity{_source(target, 'unread_inputs')}")
+    yield from _page_of_the_interface(target)
     if not target.takes_captured_initializers:
         source = _source(target, "captured_initializers")
         yield printable(f"  no initializers that only subgraphs read{source}")
@@ -83,6 +81,13 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  no outputs that are inputs of the model{_source(target, 'inputs_as_outputs')}")
     if not target.takes_initializers_as_outputs:
         yield printable(f"  no outputs that are initializers{_source(target, 'initializers_as_outputs')}")
+    if not target.takes_outputs_beside_others:
+        source = _source(target, "outputs_beside_others")
+        yield printable(f"  outputs of nodes with several get a node of their own{source}")
+    if target.outputs_lost_where_read:
+        shown = ", ".join(sorted(target.outputs_lost_where_read))
+        source = _source(target, "outputs_lost_where_read")
+        yield printable(f"  outputs of {shown} that nodes read, too, are read through a Sum{source}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
@@ -93,11 +98,6 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.kernels:
         operators = {(domain, operator) for domain, operator, _ in target.kernels}
         yield printable(f"  operators with kernels for some dtypes only: {len(operators)}{_source(target, 'kernels')}")
-    if target.contributed:
-        lacking = sum(one is None for one in target.contributed.values())
-        counts = f"{len(target.contributed) - lacking}, and {lacking} of other versions that it lacks"
-        domains = ", ".join(sorted({domain for domain, _ in target.contributed}))
-        yield printable(f"  operators of {domains}: {counts}{_source(target, 'contributed')}")
     operators_of: dict[tuple[str, str], list[str]] = {}
     for form in target.forms:
         operators_of.setdefault((form.text, form.source), []).append(form.operator)
@@ -106,6 +106,13 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  it {text}{_in_brackets(untold)} [{source}]")
     for quirk in target.quirks:
         yield printable(f"  {quirk.text} [{quirk.source}]")
+
+
+def _page_of_the_interface(target: Target) -> Iterator[RenderableType]:
+    if not target.takes_undeclared_outputs:
+        yield printable(f"  shapes of outputs are declared{_source(target, 'undeclared_outputs')}")
+    if not target.takes_unread_inputs:
+        yield printable(f"  inputs that no node reads are read by Identity{_source(target, 'unread_inputs')}")
 
 
 def _sourced(found: object, target: Target, key: str) -> str:
@@ -136,6 +143,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_captured_initializers": target.takes_captured_initializers,
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
+        "takes_outputs_beside_others": target.takes_outputs_beside_others,
+        "outputs_lost_where_read": sorted(target.outputs_lost_where_read),
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {
@@ -144,9 +153,9 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
             ]
             for (domain, operator, since), grids in sorted(target.kernels.items())
         },
-        "contributed": {
-            f"{domain}.{operator}": None if one is None else {"inputs": list(one.inputs), "lacks": sorted(one.lacks)}
-            for (domain, operator), one in sorted(target.contributed.items())
+        "signatures": {
+            f"{domain}.{operator}": {"inputs": list(one.inputs), "lacks": sorted(one.lacks)}
+            for (domain, operator), one in sorted(target.signatures.items())
         },
         "forms": [{"operator": form.operator, "text": form.text, "source": form.source} for form in target.forms],
         "quirks": [asdict(quirk) for quirk in target.quirks],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
+from opsetlift.conversion.captured_initializers import read_captured_initializers
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
+from opsetlift.conversion.own_outputs import keep_outputs_apart
 from opsetlift.conversion.unread_inputs import read_all_inputs
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
@@ -33,6 +35,14 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
             f"copied {len(copied)} {'constant' if len(copied) == 1 else 'constants'} that several nodes read, "
             f"as {runtime.called} loses these after some of them"
         )
+    if runtime is not None and not runtime.takes_captured_initializers:
+        read = read_captured_initializers(source, walked)
+        done.notes += [f"a Shape reads {name!r}, which {runtime.called} does not find otherwise" for name in read]
+    if runtime is not None and (kept := _outputs_kept_apart(source, walked, runtime)):
+        done.notes.append(
+            f"kept {', '.join(map(repr, kept))} apart from other outputs or readers of their nodes, as "
+            f"{runtime.called} would lose them"
+        )
     if runtime is not None and not runtime.takes_unread_inputs and (read := read_all_inputs(walked)):
         shown = f"{len(read)} {'input' if len(read) == 1 else 'inputs'}"
         done.notes.append(
@@ -41,6 +51,12 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)
     return done
+
+
+def _outputs_kept_apart(source: ModelProto, walked: Walked, runtime: Target) -> list[str]:
+    if runtime.takes_outputs_beside_others and not runtime.outputs_lost_where_read:
+        return []
+    return keep_outputs_apart(source, walked, runtime)
 
 
 def _forget_producer(walked: Walked, runtime: Target, done: Fitting) -> str:

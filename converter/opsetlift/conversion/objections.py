@@ -11,12 +11,12 @@ from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
 from opsetlift.conversion.own_constants import shared_defaults
 from opsetlift.conversion.untyped_outputs import has_no_shape
 from opsetlift.facts import ModelFacts, ScopeFacts
-from opsetlift.model.scopes import GRAPH_PATH, called_function_key, referenced_names, subgraphs_within
+from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import operands
 from opsetlift.support.refusal import Refusal, Why
-from opsetlift.targets import Target, known_of_operators, may_object, node_objection
+from opsetlift.targets import Target, contributed_objection, known_of_operators, may_object, node_objection
 
 
 def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
@@ -27,12 +27,12 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     """
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
-    found += [] if target.takes_captured_initializers else _captured_initializers(facts, target)
+    found += _outputs_of_refused_dtypes(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
-    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.contributed):
+    if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.signatures):
         return found
     refused = _possibly_refused(facts, target)
     with_constant_inputs = {operator for operator, _ in target.constant_inputs}
@@ -43,7 +43,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
             key = called_function_key(node)
             domain = canonical_domain(node.domain)
             is_standard = domain in CONVERTED_DOMAINS and key not in facts.functions
-            if key not in facts.functions and (sentence := target.objection_to_contributed(domain, node)):
+            if sentence := contributed_objection(node, scope, target):
                 found.append(_refusal(sentence, node, scope))
                 continue
             what = (domain, node.op_type, scope.imports.get(domain, 1))
@@ -71,9 +71,9 @@ def what_objections_depend_on(
         known_of_operators(operators, opsets, target),
         target.dtypes_refused,
         target.input_dtypes_refused,
+        target.output_dtypes_refused,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
-        target.takes_captured_initializers,
         target.takes_undeclared_outputs,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
@@ -98,18 +98,6 @@ def _open_inputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             f"--fix-shapes {shlex.quote(_sizes_to_fix(are_open))} sets them, with your sizes in place of each 1"
         )
         yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
-
-
-def _captured_initializers(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
-    graph = facts.model.graph
-    captured = {name for inner in subgraphs_within(graph) for name in referenced_names(inner)}
-    beside = {name for node in graph.node for name in node.input} | {info.name for info in graph.input}
-    for tensor in graph.initializer:
-        if tensor.name in captured - beside:
-            sentence = (
-                f"only subgraphs read the initializer {tensor.name!r}, and {target.called} does not find it there"
-            )
-            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 
 def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
@@ -141,6 +129,17 @@ def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Ref
         if dtype and info.name not in facts.cut_inputs:
             sentence = f"input {info.name!r} is {dtype}, and {target.called} takes no inputs of that dtype"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _outputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    for info in facts.model.graph.output if target.output_dtypes_refused else ():
+        if dtype := _refused_dtype(facts.graph, info.name, target.output_dtypes_refused):
+            other = dtype_that_would_do(dtype, target.output_dtypes_refused)
+            sentence = f"output {info.name!r} is {dtype}, and {target.called} gives no outputs of that dtype"
+            hint = (
+                f"; --dtype {dtype}={other} --dtype-interface {CHANGE} changes it, which is not exact" if other else ""
+            )
+            yield Refusal(Why.TARGET, sentence + hint, "", "", GRAPH_PATH, "")
 
 
 def _is_fixed(size: int | str | None) -> bool:

@@ -54,7 +54,7 @@ class Body:
         self.steps = tuple(steps)
         self._initializers = initializers
         self._input_names = frozenset(formal.name for formal in inputs)
-        self._plans: dict[tuple[str, ...] | None, Plan] = {}
+        self._plans: dict[tuple[tuple[str, ...] | None, tuple[str, ...]], Plan] = {}
         self._defaults: Environment = {}
         self._declared = declared or None
         self.has_run = False
@@ -81,15 +81,18 @@ class Body:
         for step in self.steps:
             yield from filter(None, step.outputs)
 
-    def plan(self, outputs: Sequence[str] | None = None) -> Plan:
-        """Return how to compute `outputs`, with the nodes that they need; None: the body's outputs, with every node."""
-        key = None if outputs is None else tuple(outputs)
+    def plan(self, outputs: Sequence[str] | None = None, also: Sequence[str] = ()) -> Plan:
+        """Return how to compute `outputs`, with the nodes that they need; None: the body's outputs, with every node.
+
+        Values called `also` are kept beside those.
+        """
+        key = None if outputs is None else tuple(outputs), tuple(also)
         if key not in self._plans:
-            self._plans[key] = self._make_plan(key)
+            self._plans[key] = self._make_plan(*key)
         return self._plans[key]
 
-    def _make_plan(self, outputs: tuple[str, ...] | None) -> Plan:
-        wanted = self.outputs if outputs is None else outputs
+    def _make_plan(self, outputs: tuple[str, ...] | None, also: tuple[str, ...]) -> Plan:
+        wanted = (*(self.outputs if outputs is None else outputs), *also)
         steps = self.steps if outputs is None else _needed(self.steps, outputs)
         known: Environment = {}
         left = []

@@ -74,7 +74,12 @@ class Evaluator:
         return [(step.node, attribute) for step, attribute in self._body.subgraphs_not_run()]
 
     def run(
-        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None = None, *, instead: str = ""
+        self,
+        inputs: Mapping[str, Any],
+        outputs: Sequence[str] | None = None,
+        *,
+        instead: str = "",
+        also: Sequence[str] = (),
     ) -> dict[str, Value]:
         """Compute the model's outputs, or just the values called `outputs`, which may be intermediate.
 
@@ -84,6 +89,7 @@ class Evaluator:
             outputs: Names of values; None for the outputs of the model.
             instead: The one of `OTHER_VALUES` to take for what the specification does not define; empty for the
                 evaluator's own choice.
+            also: Names of further values of the graph.
 
         Returns:
             The values by name; sequences as lists, empty optionals as None.
@@ -97,7 +103,7 @@ class Evaluator:
         if unknown:
             raise Rejected(f"nothing in the graph is called {min(unknown)!r}")
         with around_a_run(), open_results(instead) as self.open_results:
-            plan = self._body.plan(outputs)
+            plan = self._body.plan(outputs, also)
             results = dict(zip(plan.outputs, self._body.execute(environment, plan), strict=True))
         return {name: values.plain(value) for name, value in results.items()}
 

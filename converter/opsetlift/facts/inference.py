@@ -23,6 +23,7 @@ from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
 from opsetlift.facts.value_types import has_rank, is_a_type, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
+from opsetlift.facts.wrongly_inferred_scores import with_scores_inferred_rightly
 from opsetlift.facts.wrongly_inferred_slices import with_slices_inferred_rightly
 from opsetlift.facts.wrongly_inferred_splits import with_splits_inferred_rightly
 from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
@@ -124,7 +125,7 @@ def _inferred_types(
     )
     if read is None:
         return {} if first is None else {node.output[0]: without_shape(first)}
-    read = with_splits_inferred_rightly(read, type_of, constant)
+    read = with_scores_inferred_rightly(with_splits_inferred_rightly(read, type_of, constant))
     definition = with_slices_inferred_rightly(definition)
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:

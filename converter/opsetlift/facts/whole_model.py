@@ -13,6 +13,7 @@ from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS
 from opsetlift.facts.value_types import MOST_ELEMENTS, is_a_type, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
+from opsetlift.facts.wrongly_inferred_scores import infer_scores_rightly
 from opsetlift.facts.wrongly_inferred_slices import hide_wrongly_inferred_slices
 from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
@@ -63,6 +64,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
     hide_wrongly_inferred_slices(by_operator, opset)
     hide_wrongly_inferred_splits(by_operator)
     infer_windows_rightly(by_operator)
+    infer_scores_rightly(by_operator)
     for one in (by_operator, *map(_by_operator, light.functions)):
         _stop_propagation_at_lossy_casts(one.get("Cast", ()))
     holds_large_numbers = _hold_a_large_number(_small_tensors(light.graph))

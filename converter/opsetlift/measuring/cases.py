@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice, product
 from math import prod
+from typing import Any
 
 import numpy
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
@@ -20,12 +21,13 @@ from onnx.defs import OpSchema
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.measuring.chains import Producer, producers_of, put_activation_behind
-from opsetlift.measuring.examples import MOST_ELEMENTS, Example
+from opsetlift.measuring.examples import MOST_ELEMENTS, OLDEST_OPSET, Example
 from opsetlift.measuring.features import Feature, features_of
 from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification import dtypes
+from opsetlift.specification.history import AI_ONNX, history, latest_opset
 from opsetlift.specification.operands import operands
 
 STATIC, OPEN, UNRANKED = "static", "open", "unranked"
@@ -84,11 +86,29 @@ class Layout:
 def cases_of(found: Sequence[Example]) -> Iterator[Case]:
     """The cases of one operator version, each once."""
     seen: set[str] = set()
-    for example, layout in islice(_with_comparisons(_varied(found)), _MOST_CASES):
+    usual = islice(_with_comparisons(_varied(found)), _MOST_CASES)
+    for example, layout in chain(usual, _at_later_opsets(found)):
         case = build(example, layout)
         if case is not None and case.identity not in seen:
             seen.add(case.identity)
             yield case
+
+
+def _at_later_opsets(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
+    """The first example in each dtype at the later opsets of its version, where a function defines the operator.
+
+    Runtimes expand functions into nodes that they may not know at a later opset.
+    """
+    for example in _different(found)[:1]:
+        if example.domain != AI_ONNX or not example.definition.has_function:
+            continue
+        known = history(example.domain, example.node.op_type)
+        assert known is not None
+        since = example.definition.since_version
+        after = next((one for one in known.since_versions if one > since), latest_opset() + 1)
+        for other in (example, *_in_other_dtypes(example)):
+            for opset in range(example.opset + 1, after):
+                yield replace(other, opset=opset), _usual_layouts(other)[0]
 
 
 def _with_comparisons(varied: Iterable[tuple[Example, Layout]]) -> Iterator[tuple[Example, Layout]]:
@@ -120,6 +140,13 @@ def _varied(found: Sequence[Example]) -> Iterator[tuple[Example, Layout]]:
         changed = (_with_attributes_changed, _with_operands_left_out, _with_scalars)
         for other in chain.from_iterable(change(example) for change in changed):
             yield other, _usual_layouts(other)[0]
+    for example in chosen[:3]:
+        for other in _with_attributes_changed(example):
+            # A flag may matter for computed inputs alone, as allowzero of a Reshape.
+            yield other, Layout()
+    for example in chosen[:1]:
+        for other in _with_a_last_window(example):
+            yield other, Layout()
     for example in chosen[:3]:
         constants = _usual_layouts(example)[0].constants
         for before in producers_of(example):
@@ -278,6 +305,26 @@ def _with_attributes_changed(example: Example) -> Iterator[Example]:
         yield Example(one, example.opset, example.values, example.source)
 
 
+def _with_a_last_window(example: Example) -> Iterator[Example]:
+    """A pooling that rounds up, whose last window starts in the end pads, or before them."""
+    schema, first = example.definition.schema, example.values[0] if example.values else None
+    if not {"ceil_mode", "kernel_shape", "pads"} <= schema.attributes.keys() or first is None:
+        return
+    for size, counts_pads in product(_SIZES_AROUND_A_LAST_WINDOW, (0, 1)):
+        window: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1}
+        if "count_include_pad" in schema.attributes:
+            window["count_include_pad"] = counts_pads
+        elif counts_pads:
+            continue
+        node = helper.make_node(example.node.op_type, [example.node.input[0]], [example.node.output[0]], **window)
+        value = numpy.linspace(1, 2, 2 * size * size).reshape(1, 2, size, size).astype(first.dtype)
+        yield Example(node, example.opset, (value,), example.source)
+
+
+_SIZES_AROUND_A_LAST_WINDOW = (5, 8, 11, 6)
+"""Of windows of 3 that lie 3 apart, with a pad of 1: only the last one of 6 elements starts before the end pad."""
+
+
 def _with_operands_left_out(example: Example) -> Iterator[Example]:
     """One optional input left out, or the last output."""
     schema = example.definition.schema
@@ -418,7 +465,7 @@ def build(example: Example, layout: Layout) -> Case | None:
     facts = ModelFacts(model).graph
     node = next(one for one in model.graph.node if one.op_type == example.node.op_type and one.name == "measured")
     found, known = features_of(node, example.definition, facts)
-    found |= _zeros(example)
+    found |= _zeros(example) | _later_opsets(example)
     # onnx calls some operators random because of their subgraphs or bodies; those that draw numbers have a seed.
     is_random = example.definition.is_random and "seed" in example.definition.schema.attributes
     return Case(example.key, example.opset, model, inputs, expected, known, found, is_random)
@@ -432,6 +479,13 @@ def _zeros(example: Example) -> frozenset[Feature]:
         if one.position and (value := example.values[one.position]) is not None
         if value.dtype in (numpy.int32, numpy.int64) and not value.all()
     )
+
+
+def _later_opsets(example: Example) -> frozenset[Feature]:
+    """The opsets after the first one at which the version is tried, up to that of the example."""
+    first = max(example.definition.since_version, OLDEST_OPSET)
+    later = range(first + 1, example.opset + 1) if example.domain == AI_ONNX else ()
+    return frozenset(Feature("opsets", value=one) for one in later)
 
 
 def _gives_any_order(node: NodeProto) -> bool:

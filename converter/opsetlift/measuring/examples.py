@@ -19,6 +19,7 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.loader import load_model_tests
 from onnx.helper import VERSION_TABLE
 
+from opsetlift.measuring.traditional import traditional_models
 from opsetlift.model.arrays import Array
 from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.model.scopes import imported_opsets, subgraphs
@@ -128,6 +129,9 @@ def _of_tests() -> Iterator[Example]:
         for test in load_model_tests(kind=folder):
             model = onnx.load(f"{test.model_dir}/model.onnx")
             yield from _example(test.name, model, _stored_inputs(str(test.model_dir), model))
+
+    for model, value in traditional_models():
+        yield from _example("traditional", model, [value])
 
 
 def _stored_inputs(folder: str, model: ModelProto) -> list[Array | None]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from onnx import AttributeProto, NodeProto, helper
 from onnx.defs import OpSchema
 
-from opsetlift.facts import ScopeFacts
+from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import operands
@@ -43,6 +43,8 @@ def features_of(
     found.update(_of_inputs(node, definition, scope))
     if len([name for name in node.output if name]) > definition.schema.min_output:
         found.add(Feature("outputs", value=len(node.output)))
+    if node.input and has_late_windows(node, scope.shape(node.input[0])):
+        found.add(Feature("has_late_windows", value=True))
     producers = {name: one.op_type for one in scope.container.node for name in one.output}
     if node.input and node.input[0] in producers:
         found.add(Feature("after", value=producers[node.input[0]]))
@@ -109,7 +111,9 @@ def as_form(features: frozenset[Feature]) -> Mapping[str, Any]:
             form.setdefault(key, {}).setdefault(name, []).append(value)
         elif key in ("after", "input_counts"):
             form.setdefault(key, []).append(value)
-        elif key in ("outputs", "is_dilated"):
+        elif key == "opsets":
+            form[key] = {"min": value}
+        elif key in ("outputs", "is_dilated", "has_late_windows"):
             form[key] = value
         else:
             form.setdefault(key, []).append(name)

@@ -15,6 +15,7 @@ from onnx import ModelProto, parser
 
 from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.cases import Case, cases_of
+from opsetlift.measuring.contributed import lacking
 from opsetlift.measuring.examples import OLDEST_OPSET, examples, released_with
 from opsetlift.measuring.learning import Answered, Pattern, grids_of, patterns_of, tells_dtypes, untold
 from opsetlift.measuring.packs import Runs, verdicts
@@ -30,6 +31,7 @@ Key = tuple[str, str, int]
 FALSE_SHAPES, OPEN_DIMENSIONS, FUNCTIONS = "false_shapes", "open_dimensions", "functions"
 UNNAMED_DIMENSIONS, CAPTURED_INITIALIZERS = "unnamed_dimensions", "captured_initializers"
 INPUTS_AS_OUTPUTS, INITIALIZERS_AS_OUTPUTS = "inputs_as_outputs", "initializers_as_outputs"
+OUTPUTS_BESIDE_OTHERS, OUTPUTS_LOST_WHERE_READ = "outputs_beside_others", "outputs_lost_where_read"
 
 PROBES = (
     FUNCTIONS,
@@ -39,6 +41,7 @@ PROBES = (
     CAPTURED_INITIALIZERS,
     INPUTS_AS_OUTPUTS,
     INITIALIZERS_AS_OUTPUTS,
+    OUTPUTS_BESIDE_OTHERS,
 )
 """What is asked about models as a whole: keys of target files."""
 
@@ -58,6 +61,12 @@ _PROBES = {
     ),
     INPUTS_AS_OUTPUTS: "(float[2] x) => (float[2] y, float[2] x) { y = Neg (x) }",
     INITIALIZERS_AS_OUTPUTS: "(float[2] x) => (float[2] y, float[2] w) <float[2] w = {1, 2}> { y = Neg (x) }",
+    OUTPUTS_BESIDE_OTHERS: "(float[4] x) => (float[2] y, float[2] z) { y, z = Split <axis = 0> (x) }",
+    OUTPUTS_LOST_WHERE_READ: (
+        "(float[2, 3] x) => (float[2, 3] y, float[3] z) <float s = {0.5}, uint8 p = {3}, int64 i = {1}> { "
+        "q = QuantizeLinear (x, s, p) y = DequantizeLinear (q, s, p) g = Gather (y, i) r = QuantizeLinear (g, s, p) "
+        "z = DequantizeLinear (r, s, p) }"
+    ),
     FUNCTIONS: (
         "(float[2] x) => (float[2] y) { y = local.outer (x, x) } "
         '<domain: "local", opset_import: ["": %d, "local": 1]> outer (a, unused) => (b) { '
@@ -70,6 +79,14 @@ _PROBES = {
 """Graphs that tell what a runtime makes of a model as a whole, in ONNX's textual form."""
 
 _NEIGHBOURS = {
+    OUTPUTS_BESIDE_OTHERS: (
+        "(float[4] x) => (float[2] y, float[2] z) { a, b = Split <axis = 0> (x) y = Identity (a) z = Identity (b) }"
+    ),
+    OUTPUTS_LOST_WHERE_READ: (
+        "(float[2, 3] x) => (float[2, 3] y, float[3] z) <float s = {0.5}, uint8 p = {3}, int64 i = {1}> { "
+        "q = QuantizeLinear (x, s, p) y = DequantizeLinear (q, s, p) a = Sum (y) g = Gather (a, i) "
+        "r = QuantizeLinear (g, s, p) z = DequantizeLinear (r, s, p) }"
+    ),
     UNNAMED_DIMENSIONS: (
         "(float[2, 3] x, float[2, 3] w) => (float[2, 3] z, float[2, 2] y) { z, y = Scan <num_scan_inputs = 1, "
         "body = each (float[2, 3] held, float[3] row) => (float[2, 3] same, float[2] lengths) { same = Identity (held) "
@@ -99,8 +116,15 @@ _DTYPES_OF_INPUTS = [
 """Those of which numpy's files hold values."""
 
 _OPSET_OF_CASTS = 11
+_OPSET_OF_QUANTIZATION = 10
 
-_OPSETS = {FUNCTIONS: 15, UNNAMED_DIMENSIONS: 9, CAPTURED_INITIALIZERS: 9}
+_OPSETS = {
+    FUNCTIONS: 15,
+    UNNAMED_DIMENSIONS: 9,
+    CAPTURED_INITIALIZERS: 9,
+    OUTPUTS_BESIDE_OTHERS: 13,
+    OUTPUTS_LOST_WHERE_READ: 13,
+}
 """The opsets of probes with several operators: one without a kernel at the newest opset says nothing of the probe."""
 
 _ML_PROBE = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
@@ -127,6 +151,8 @@ class Profile:
     patterns: dict[Key, list[Pattern]] = field(default_factory=dict)
     untold: dict[Key, int] = field(default_factory=dict)
     """How many cases fail that none of the patterns tells from others."""
+    contributed_lacking: list[str] = field(default_factory=list)
+    """Operators of com.microsoft that it does not compute, or not of some dtype."""
     inputs_refused: list[str] = field(default_factory=list)
     """Dtypes that it computes but does not take as inputs of a model."""
     tried: int = 0
@@ -223,9 +249,14 @@ def measure(
     found.opset = Range(max(OLDEST_OPSET, min(loaded)), last[AI_ONNX])
     if ml_loaded:
         found.ml_opset = Range(1, max(1, last[AI_ONNX_ML]))
-    for probe in PROBES:
+    for probe in (*PROBES, OUTPUTS_LOST_WHERE_READ):
         opset = found.opset.nearest(_OPSETS.get(probe, newest))
+        if probe == OUTPUTS_LOST_WHERE_READ and opset < _OPSET_OF_QUANTIZATION:
+            continue
         found.takes[probe] = _runs(runner, _model(probe, opset)) or not _runs_neighbour(runner, probe, opset)
+    opset = found.opset.nearest(_OPSET_OF_CASTS)
+    ir_version = found.ir_versions.nearest(minimum_for_opsets({AI_ONNX: opset}))
+    found.contributed_lacking = list(lacking(runner.run, opset, max(4, ir_version)))
     found.inputs_refused = [dtype for dtype in _DTYPES_OF_INPUTS if _refuses_inputs(runner, dtype, found.opset)]
     return found
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from opsetlift.measuring.contributed import DOMAIN as CONTRIBUTED
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import FEWEST_WRONG, Pattern
 from opsetlift.measuring.profile import (
     OPEN_DIMENSIONS,
+    OUTPUTS_LOST_WHERE_READ,
     PROBES,
     Key,
     Profile,
@@ -29,6 +31,7 @@ def as_toml(profile: Profile, name: str, version: str) -> str:
             f'{SOURCE} = "opsetlift measure: {profile.right} of {profile.tried} small models computed as specified"',
             "",
             *_release(profile, version),
+            *_contributed(profile),
             "[kernels]",
             f"versions = [{json.dumps(version)}]",
             f'source = "{SOURCE}"',
@@ -65,7 +68,18 @@ def _release(profile: Profile, version: str) -> Iterator[str]:
     for key in PROBES:
         if not profile.takes.get(key, True):
             yield f'{key} = {{ are_taken = false, source = "{SOURCE}" }}'
+    if not profile.takes.get(OUTPUTS_LOST_WHERE_READ, True):
+        yield f'{OUTPUTS_LOST_WHERE_READ} = {{ names = ["DequantizeLinear"], source = "{SOURCE}" }}'
     yield ""
+
+
+def _contributed(profile: Profile) -> Iterator[str]:
+    if profile.contributed_lacking:
+        yield "[contributed]"
+        yield f"domain = {json.dumps(CONTRIBUTED)}"
+        yield f'source = "{SOURCE}"'
+        yield f"since = {{ never = {json.dumps(sorted(profile.contributed_lacking))} }}"
+        yield ""
 
 
 def within(profile: Profile) -> Iterator[tuple[Key, list[dict[str, list[str]]]]]:
@@ -112,7 +126,8 @@ def _add_form(found: list[dict[str, Any]], key: Key, pattern: Pattern) -> None:
     first, last = opsets_of(key)
     form = {"operator": operator, **({"domain": domain} if domain else {}), **as_form(pattern.features)}
     form["text"] = _sentence(operator, pattern)
-    for other in found:
+    first = max(first, form.get("opsets", {}).get("min", 0))
+    for other in found if first == since else ():
         same = {name: value for name, value in other.items() if name != "opsets"} == form
         if same and other["opsets"].get("max") == since - 1:
             other["opsets"] = {**other["opsets"], "max": last}
@@ -141,6 +156,7 @@ _WORDS = {
     "at_least": "{name} as long as {value}",
     "zeros": "a 0 in {name}",
     "is_dilated": "dilations above 1",
+    "has_late_windows": "a window that starts in the end pads",
     "has_inputs": "the input {name}",
     "lacks_inputs": "no input {name}",
     "known_inputs": "a constant {name}",
@@ -153,6 +169,7 @@ _WORDS = {
     "outputs": "{value} outputs",
     "input_counts": "{value} inputs",
     "after": "the result of a {value}",
+    "opsets": "opset {value} or later",
 }
 
 

@@ -52,9 +52,17 @@ def cut_out(original: ModelProto, result: ModelProto, base_dir: str) -> Cut | No
     )
 
 
-def has_opaque_nodes(model: ModelProto) -> bool:
-    """Whether some node cannot be executed, or draws random numbers."""
-    return bool(_opaque_nodes(model))
+def not_executable(model: ModelProto) -> frozenset[str] | None:
+    """What nodes give that cannot be executed; None where some node draws random numbers, or a function holds one."""
+    functions = {function_key(function) for function in model.functions}
+    opsets = imported_opsets(model.opset_import)
+    found = _opaque_nodes(model)
+    for node in found.values():
+        domain = canonical_domain(node.domain)
+        known = definition(domain, node.op_type, opsets.get(domain, 0))
+        if known is not None or called_function_key(node) in functions:
+            return None
+    return frozenset(name for names in found for name in names if name)
 
 
 def _opaque_nodes(model: ModelProto) -> dict[tuple[str, ...], NodeProto]:

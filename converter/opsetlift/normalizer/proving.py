@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -19,15 +19,18 @@ from typing import Any
 from onnx import ModelProto
 
 from opsetlift.model.files import all_tensors
-from opsetlift.normalizer.opaque_nodes import Cut, cut_out, has_opaque_nodes
+from opsetlift.model.scopes import subgraphs_within
+from opsetlift.normalizer.opaque_nodes import Cut, cut_out, not_executable
 from opsetlift.proof import (
     MOST_NUMBERS,
     Attempt,
     Case,
+    Differences,
     Explored,
     Floor,
     Input,
     InputGenerator,
+    Inside,
     Outcome,
     Proof,
     ProofByParts,
@@ -36,6 +39,9 @@ from opsetlift.proof import (
     Trial,
     Verdict,
     dims_of,
+    drives_of,
+    folded_tensors,
+    inside_of,
     interface_differences,
     long_lists,
     model_inputs,
@@ -43,10 +49,18 @@ from opsetlift.proof import (
     numbers_of,
     numbers_of_differences,
     regions_of,
+    sizes_held,
     texts_of,
     try_overridden,
     try_sides,
+    ways_of,
 )
+
+_MOST_TRIED_IN_PARTS = 50_000
+"""Inputs in all, rejected ones included; where parts take more, the whole is compared."""
+
+_WAYS_OF_PARTS = 12
+"""Between so many pairs of inputs thresholds in parts of models are looked for at most."""
 
 _HEAVY = 1 << 28
 """Elements of inputs and weights above which a model is too large to be executed here, side by side with another."""
@@ -68,6 +82,9 @@ class _Extent:
 
 _THOROUGH = _Extent(first=8, others=2, shapes=6, numbers=12, floor=Floor.BRIEF)
 
+_PART = replace(_THOROUGH)
+"""Parts of models: the same, but where no value takes steps no thresholds are looked for."""
+
 _SAMPLE = _Extent(first=2, others=1, shapes=3, numbers=1, floor=Floor.NONE)
 """Where the parts are proven."""
 
@@ -79,24 +96,24 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
         return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
     if _is_heavy(original):
         return unproven("the model is too large to be executed here")
-    parts = None if ulps else _proven_parts(original, result, seed, base_dir)
+    parts, watched = (None, Inside()) if ulps else _proven_parts(original, result, seed, base_dir)
     extent = _THOROUGH if parts is None else _SAMPLE
     names = [(info.name, info.name) for info in original.graph.output]
-    whole = _Comparison(original, result, names, base_dir, extent)
+    whole = _Comparison(original, result, names, base_dir, extent, watched)
     trial, shapes = whole.run(ulps, seed)
     is_random = bool(trial.counterexample) and not whole.is_repeatable(seed)
     cut: Cut | None = None
     if trial.blocked or is_random:
         cut = cut_out(original, result, base_dir)
         if cut is not None:
-            trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir).run(ulps, seed)
+            trial, shapes = _Comparison(cut.original, cut.result, cut.outputs, base_dir, extent).run(ulps, seed)
         elif is_random:
             return unproven("two runs of the model differ on the same inputs")
     left_out = () if cut is None else cut.nodes
     numbers = (trial.rejected, ulps, trial.worst_ulps, seed)
     if trial.counterexample:
         return Proof(Outcome.DIFFERENT, trial.cases, shapes, *numbers, trial.counterexample, left_out)
-    if parts is not None:
+    if parts is not None and (trial.cases or not (trial.blocked or left_out)):
         inputs = trial.diversity.inputs
         return Proof(Outcome.EQUAL, trial.cases, shapes, *numbers, cut=left_out, inputs=inputs, parts=parts)
     if not trial.cases:
@@ -107,27 +124,38 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
     return Proof(outcome, trial.cases, shapes, *numbers, missing, left_out, trial.diversity.inputs, trial.worst_case)
 
 
-def _proven_parts(original: ModelProto, result: ModelProto, seed: int, base_dir: str) -> ProofByParts | None:
-    """The proof of each part in which two models differ; None where it takes the whole to tell."""
-    if has_opaque_nodes(original) or has_opaque_nodes(result):
-        return None
-    runs = 0
+def _proven_parts(
+    original: ModelProto, result: ModelProto, seed: int, base_dir: str
+) -> tuple[ProofByParts | None, Inside]:
+    """The proof of each part in which two models differ; None where it takes the whole to tell.
+
+    Also the values where parts differ, which are to be watched in the whole then.
+    """
+    opaque = not_executable(original), not_executable(result)
+    if opaque[0] is None or opaque[1] is None:
+        return None, Inside()
+    runs = tried = 0
+    differences = Differences()
 
     def verdict(region: Region) -> Verdict:
-        nonlocal runs
-        if _is_heavy(region.original):
+        nonlocal runs, tried
+        if _is_heavy(region.original) or tried > _MOST_TRIED_IN_PARTS:
             return Verdict.OPEN
-        trial, _ = _Comparison(region.original, region.result, region.outputs, base_dir).run(0, seed)
+        watched = inside_of(region)
+        part = _Comparison(region.original, region.result, region.outputs, base_dir, _PART, watched)
+        trial, _ = part.run(0, seed)
         runs += trial.cases
+        tried += trial.cases + trial.rejected
+        differences.note(region, trial)
         if trial.values_differ:
             return Verdict.DIFFERENT
         is_proven = trial.cases and not (trial.counterexample or trial.diversity.missing)
         return Verdict.EQUAL if is_proven else Verdict.OPEN
 
-    found = regions_of(original, result, base_dir, verdict)
+    found = regions_of(original, result, base_dir, verdict, opaque[0] | opaque[1])
     if found is None:
-        return None
-    return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs)
+        return None, differences.inside(original, result)
+    return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs), Inside()
 
 
 def _is_heavy(model: ModelProto) -> bool:
@@ -148,22 +176,37 @@ class _Comparison:
     outputs: Sequence[tuple[str, str]]
     base_dir: str
     extent: _Extent = _THOROUGH
+    watched: Inside = field(default_factory=Inside)
+    """Values inside of both that are to become numbers of theirs."""
 
     def run(self, ulps: int, seed: int) -> tuple[Trial, int]:
         """What came of it, and how many shapes of the inputs were taken."""
-        sides = Sides(self.original, self.result, self.outputs, ulps=ulps, base_dir=self.base_dir)
+        sides = Sides(
+            self.original, self.result, self.outputs, ulps=ulps, base_dir=self.base_dir, watched=self.watched.names
+        )
         generators: list[_FewOfEachShape] = []
 
         def cases() -> InputGenerator:
             inputs = model_inputs(self.original, self.result)
-            is_thorough = self.extent is _THOROUGH
-            numbers = numbers_of([self.original, self.result], MOST_NUMBERS, in_tables=is_thorough)
+            is_thorough = self.extent is not _SAMPLE
+            models = self.original, self.result
+            computed = [folded_tensors(model, self.base_dir) for model in models] if is_thorough else ((), ())
+            numbers = numbers_of(models, MOST_NUMBERS, in_tables=is_thorough, computed=computed)
             if is_thorough:
-                numbers += numbers_of_differences(self.original, self.result)[:MOST_NUMBERS]
+                numbers += numbers_of_differences(*models, computed)[:MOST_NUMBERS]
             lists = long_lists(self.original, self.result) if is_thorough else []
             words = texts_of([self.original, self.result], MOST_NUMBERS)
             options = {"rounding": ulps > 0, "floor": self.extent.floor, "numbers": numbers, "words": words}
-            options |= {"lists": lists}
+            options |= {"hints": [] if self.extent is _PART else sizes_held(models)}
+            options |= {
+                "lists": lists,
+                "targets": self.watched.numbers,
+                "drives": drives_of(*models, are_parts=self.extent is _PART),
+            }
+            ways = 0 if ulps or self.extent is _SAMPLE else ways_of(*models)
+            options |= {"ways": ways if self.extent is _THOROUGH else min(_WAYS_OF_PARTS, ways)}
+            has_bodies = any(True for model in models for _ in subgraphs_within(model.graph))
+            options |= {"looks_always": self.extent is _THOROUGH or has_bodies or bool(models[0].functions)}
             generators.append(_FewOfEachShape(self.extent, inputs, [seed], **options))
             return generators[-1]
 

@@ -23,8 +23,9 @@ from opsetlift.proof.conversions import prove_conversion
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.dtype_changes import prove_dtypes
+from opsetlift.proof.folded_constants import folded_tensors
 from opsetlift.proof.inputs import Attempt, Case, Explored, Floor, Input, InputGenerator
-from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, texts_of
+from opsetlift.proof.model_numbers import numbers_of, numbers_of_differences, sizes_held, texts_of
 from opsetlift.proof.not_equivalent import NotEquivalent
 from opsetlift.proof.onnxruntime_comparison import OnnxruntimeMissing, OnnxruntimeVerdict, ask_onnxruntime
 from opsetlift.proof.regions import Region, Verdict, regions_of
@@ -33,17 +34,20 @@ from opsetlift.proof.shapes import dims_of
 from opsetlift.proof.side_by_side import (
     MOST_NUMBERS,
     WholeModelResult,
+    drives_of,
     interface_differences,
     long_lists,
     model_inputs,
     note_constant_outputs,
     prove_models,
     try_overridden,
+    ways_of,
 )
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
 from opsetlift.proof.trial import Sides, Trial, try_sides
 from opsetlift.proof.verdict_cache import VerdictCache, default_folder
+from opsetlift.proof.watching import Differences, Inside, inside_of
 
 __all__ = [
     "MOST_NUMBERS",
@@ -54,6 +58,7 @@ __all__ = [
     "ConversionProof",
     "Data",
     "Destination",
+    "Differences",
     "DtypeProof",
     "Explored",
     "FixedShapes",
@@ -61,6 +66,7 @@ __all__ = [
     "Input",
     "InputDiversity",
     "InputGenerator",
+    "Inside",
     "NotEquivalent",
     "OnnxruntimeMissing",
     "OnnxruntimeVerdict",
@@ -85,7 +91,10 @@ __all__ = [
     "ask_onnxruntime",
     "default_folder",
     "dims_of",
+    "drives_of",
+    "folded_tensors",
     "given_cases",
+    "inside_of",
     "interface_differences",
     "long_lists",
     "model_inputs",
@@ -98,10 +107,12 @@ __all__ = [
     "prove_dtypes",
     "prove_models",
     "regions_of",
+    "sizes_held",
     "structural_differences",
     "texts_of",
     "tool_versions",
     "trace_as_dict",
     "try_overridden",
     "try_sides",
+    "ways_of",
 ]

@@ -26,27 +26,36 @@ _ANY_SIZE = "any size"
 
 def cannot_vary(original: ModelProto, inputs: Sequence[Input], seed: Sequence[int], *, lenient: bool) -> bool:
     """Whether the outputs of a site's original are what they are by the form or the sizes of its inputs alone."""
-    return _follow_from_form(original, inputs) or _vary_at_other_sizes(original, inputs, seed, lenient=lenient)
+    return follow_from_form(original, inputs) or _vary_at_other_sizes(original, inputs, seed, lenient=lenient)
 
 
-def _follow_from_form(model: ModelProto, inputs: Sequence[Input]) -> bool:
+def follow_from_form(model: ModelProto, inputs: Sequence[Input]) -> bool:
     """Whether no element of an input is read on the way to an output: what counts is their number, say.
 
     Of optionals the presence is no form that is given: it is drawn.
     """
     opsets = {canonical_domain(entry.domain): entry.version for entry in model.opset_import}
-    given = {one.name for one in inputs if not one.type.HasField("optional_type")}
-    given |= {"", *(tensor.name for tensor in model.graph.initializer)}
-    followed: set[str] = set()
+    followed = {"", *(tensor.name for tensor in model.graph.initializer)} - {info.name for info in model.graph.input}
+    given = followed | {tensor.name for tensor in model.graph.initializer}
+    given |= {one.name for one in inputs if not one.type.HasField("optional_type")}
     for node in model.graph.node:
         if not given.issuperset(node.input):
             continue
-        if _is_declared(reads_no_elements, node, opsets):
+        if (followed.issuperset(node.input) and _is_determined(node, opsets)) or _is_declared(
+            reads_no_elements, node, opsets
+        ):
             followed.update(node.output)
             given.update(node.output)
         elif _is_declared(keeps_form, node, opsets):
             given.update(node.output)
     return followed.issuperset(info.name for info in model.graph.output)
+
+
+def _is_determined(node: NodeProto, opsets: Mapping[str, int]) -> bool:
+    """Whether what a node gives follows from what its inputs are: it draws no random numbers and runs no subgraph."""
+    domain = canonical_domain(node.domain)
+    found = definition(domain, node.op_type, opsets.get(domain, 0))
+    return found is not None and not found.is_random and not found.takes_subgraphs
 
 
 def _is_declared(property_of: Callable[[str, str, int], bool], node: NodeProto, opsets: Mapping[str, int]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, permutations
 from typing import TypeVar
@@ -10,7 +11,7 @@ from typing import TypeVar
 import numpy
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
-from opsetlift.model.arrays import Array
+from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.files import all_tensors, is_external
 from opsetlift.model.scopes import subgraphs_within
 from opsetlift.proof.limits import is_floating
@@ -40,20 +41,38 @@ MOST_APART = 4
 LEAST_APART, MUCH_APART = 2.0**-12, 2.0**-4
 """Those between these tell at sizes that are tried nowhere else and can be."""
 
+MOST_DIMENSIONS, USUAL_SIZES, MOST_SIZES_HELD = 8, range(2, 65), 10
+"""Of constants with so many elements at most, numbers in this range may be sizes; so many are taken."""
+
 LEAST_BOUND, MOST_BOUNDS = 16, 4
 """Smaller sizes are usual ones; so many bounds of sizes are taken."""
+
+_LISTS_OF_CONSTANTS = {"value_ints": "int64", "value_floats": "float32"}
+"""Attributes of a Constant that hold tables, with their dtypes."""
+
+Kind = tuple[int | str, ...]
 
 Found = TypeVar("Found", float, str)
 
 
-def numbers_of(models: Sequence[ModelProto], most: int, *, in_tables: bool = False) -> list[float]:
+def numbers_of(
+    models: Sequence[ModelProto], most: int, *, in_tables: bool = False, computed: Sequence[Sequence[Array]] = ((), ())
+) -> list[float]:
     """The distinct finite numbers in two models: first those that only one of them has, as a difference is there.
 
-    With `in_tables` those follow that one model alone has in tables.
+    With `in_tables` those follow that one model alone has in tables. `computed` is what each model computes from
+    constants alone.
     """
-    found = _distinct([_numbers(model, MOST_ELEMENTS) for model in models])
+
+    def numbers(most: int) -> list[list[float]]:
+        return [
+            [*_numbers(model, most), *(one for array in arrays if array.size <= most for one in _finite(array))]
+            for model, arrays in zip(models, computed, strict=True)
+        ]
+
+    found = _distinct(numbers(MOST_ELEMENTS))
     if in_tables and len(found) < most:
-        found += _of_one_alone([_numbers(model, MOST_IN_TABLES) for model in models])
+        found += _of_one_alone(numbers(MOST_IN_TABLES))
     return list(dict.fromkeys(found))[:most]
 
 
@@ -72,12 +91,14 @@ def lists_of(models: Sequence[ModelProto]) -> list[tuple[float | str, ...]]:
     return list(found)
 
 
-def numbers_of_differences(one: ModelProto, other: ModelProto) -> list[float]:
+def numbers_of_differences(
+    one: ModelProto, other: ModelProto, computed: Sequence[Sequence[Array]] = ((), ())
+) -> list[float]:
     """Where tables of two models differ, each of which has one of the same kind, and what is there.
 
-    An index may lead there, and data may be compared with what is there.
+    An index may lead there, and data may be compared with what is there. `computed` are further tables of each model.
     """
-    before, after = map(_tables, (one, other))
+    before, after = map(_tables, (one, other), computed)
     places: dict[int, None] = {}
     values: dict[float, None] = {}
     for kind in filter(after.__contains__, before):
@@ -99,14 +120,25 @@ def _finite(values: Array) -> list[float]:
     return [one for one in map(float, values.reshape(-1)) if math.isfinite(one)]
 
 
-def _tables(model: ModelProto) -> dict[tuple[int | str, ...], list[TensorProto | AttributeProto]]:
+def _tables(
+    model: ModelProto, computed: Sequence[Array]
+) -> dict[tuple[int | str, ...], list[TensorProto | AttributeProto]]:
     """Tensors by dtype and shape, lists in attributes by operator, name and length."""
     found: dict[tuple[int | str, ...], list[TensorProto | AttributeProto]] = {}
     for tensor in all_tensors(model):
         if not is_external(tensor) and math.prod(tensor.dims) > 1:
             found.setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
+    for array in computed:
+        if array.size > 1:
+            tensor = tensor_of(array)
+            found.setdefault((tensor.data_type, *tensor.dims), []).append(tensor)
     for node, attribute in _attributes_of(model):
-        if (length := len(_list_in(attribute))) > 1:
+        length = len(_list_in(attribute))
+        if length > 1 and node.op_type == "Constant" and attribute.name in _LISTS_OF_CONSTANTS:
+            # The same table may be a tensor in the other model.
+            tensor = numpy_helper.from_array(numpy.array(_list_in(attribute), _LISTS_OF_CONSTANTS[attribute.name]))
+            found.setdefault((tensor.data_type, length), []).append(tensor)
+        elif length > 1:
             found.setdefault((node.op_type, attribute.name, length), []).append(attribute)
     return found
 
@@ -143,6 +175,17 @@ def sizes_that_tell(numbers: Sequence[float]) -> list[int]:
     """Where the products of a size with two numbers are 1 apart: scales that are nearly the same give another size."""
     apart = [abs(one - other) for one, other in combinations(numbers[:MOST_APART], 2)]
     return list(dict.fromkeys(math.ceil(1 / one) for one in sorted(apart) if LEAST_APART <= one < MUCH_APART))
+
+
+def sizes_held(models: Sequence[ModelProto]) -> list[int]:
+    """The whole numbers in shapes, the most frequent first: an export may have kept sizes that it declares open."""
+    found = Counter(
+        int(one)
+        for model in models
+        for one in _numbers(model, MOST_DIMENSIONS)
+        if isinstance(one, int) and one in USUAL_SIZES
+    )
+    return [one for one, _ in found.most_common(MOST_SIZES_HELD)]
 
 
 def sizes_that_bound(numbers: Sequence[float]) -> list[int]:
@@ -214,6 +257,12 @@ def _in_attribute(attribute: AttributeProto, limit: int) -> Iterator[float | byt
             yield from _in_tensor(attribute.t, limit)
         case AttributeProto.GRAPH:
             yield from _in_graph(attribute.g, limit)
+
+
+def numbers_in_tensor(tensor: TensorProto) -> list[float]:
+    """The finite numbers in a small constant."""
+    found = _in_tensor(tensor, MOST_ELEMENTS)
+    return [one for one in found if not isinstance(one, bytes) and math.isfinite(one)]
 
 
 def _in_tensor(tensor: TensorProto, limit: int) -> Iterator[float | bytes]:

@@ -8,25 +8,36 @@ all regions are equal, the models compute the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, SparseTensorProto, TypeProto, ValueInfoProto
 
-from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.facts import MADE_UP, ModelFacts, merged
+from opsetlift.evaluator import EvaluationError
+from opsetlift.facts import MADE_UP, ModelFacts, ScopeFacts, merged
+from opsetlift.model.arrays import Array, tensor_of
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import function_key, overrides_operator
-from opsetlift.proof.shapes import MOST_DRAWN, dims_of, may_be_sizes
+from opsetlift.proof.folded_constants import folded
+from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.signature import Key, Numbering, node_key, types_key
-from opsetlift.proof.trial import ITERATIONS
-from opsetlift.proof.value_classes import Class, ClassedModel, SharedValues, constant_class, is_computed, is_constant
+from opsetlift.proof.value_classes import Class, ClassedModel, SharedValues, is_computed, is_constant
 from opsetlift.specification.dtypes import type_string
 
 _LARGEST = 64
 """Nodes of a side above which a region is too large to be tried instead of the whole."""
+
+_MOST_OPEN = 6
+"""After so many values that are not proven by a region, it is left to the whole."""
+
+_MOST_WIDENINGS = 24
+"""So often a region is widened at most."""
+
+_MOST_ON_SIZES = 1 << 11
+"""The same of nodes that compute with sizes alone: they cost little, and no number that is drawn gets lost in them."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,11 @@ class Verdict(Enum):
 
 
 def regions_of(
-    original: ModelProto, result: ModelProto, base_dir: str, prove: Callable[[Region], Verdict]
+    original: ModelProto,
+    result: ModelProto,
+    base_dir: str,
+    prove: Callable[[Region], Verdict],
+    opaque: Set[str] = frozenset(),
 ) -> Regions | None:
     """Prove all regions in which the result differs from the original.
 
@@ -82,31 +97,48 @@ def regions_of(
         result: The model after, of the same inputs and outputs. No node of either draws random numbers.
         base_dir: The folder of the external data of both.
         prove: Executes a region.
+        opaque: The outputs of nodes that cannot be executed. No region that is proven holds one of them.
 
     Returns:
-        The regions; None where one of them was not proven, so that only the whole can be compared.
+        The regions; None where one of them was not proven, so that only the whole can be compared. The first of those
+        that were not are executed all the same, as what differs there is to be looked for in the whole.
     """
-    sides = ClassedModel(original, base_dir), ClassedModel(result, base_dir)
+    sides = ClassedModel(original, base_dir, opaque), ClassedModel(result, base_dir, opaque)
+    facts = [ModelFacts(side.model, base_dir).graph for side in sides]
     if sides[0].opsets != sides[1].opsets or sides[0].index.inputs != sides[1].index.inputs:
         return None
     if not _mean_the_same_functions(original, result):
         return None
     try:
-        shared = SharedValues(*sides, _folded(*sides))
-        cutter = _Cutter(*sides, shared)
+        shared = SharedValues(*sides, _folded(*sides, facts[0]))
+        cutter = _Cutter(*sides, shared, facts)
         verdicts: dict[Key, Verdict] = {}
+        left_open = 0
         for names in shared.obligations:
-            for key, region in cutter.regions(names):
-                if key not in verdicts:
-                    verdicts[key] = prove(region)
-                if verdicts[key] is Verdict.DIFFERENT:
-                    return None
-                if verdicts[key] is Verdict.EQUAL:
-                    break
-    except (_CannotTell, EvaluationError, ModelFileError):
+            left_open += not _is_met(cutter.regions(names), verdicts, prove)
+            if left_open >= _MOST_OPEN:
+                return None
+    except (EvaluationError, ModelFileError):
+        return None
+    if left_open:
         return None
     distinct = sum(one is Verdict.EQUAL for one in verdicts.values())
     return Regions(shared.same, distinct, len(shared.obligations))
+
+
+def _is_met(
+    regions: Iterator[tuple[Key, Region]], verdicts: dict[Key, Verdict], prove: Callable[[Region], Verdict]
+) -> bool:
+    """Whether one of some regions, each wider than the last, is equal before values differ in one."""
+    try:
+        for key, region in islice(regions, _MOST_WIDENINGS):
+            if key not in verdicts:
+                verdicts[key] = prove(region)
+            if verdicts[key] is not Verdict.OPEN:
+                return verdicts[key] is Verdict.EQUAL
+    except _CannotTell:
+        pass
+    return False
 
 
 def _mean_the_same_functions(original: ModelProto, result: ModelProto) -> bool:
@@ -119,18 +151,11 @@ def _mean_the_same_functions(original: ModelProto, result: ModelProto) -> bool:
     return after.items() <= before.items() and not any(map(overrides_operator, dropped))
 
 
-def _folded(original: ClassedModel, result: ClassedModel) -> dict[str, Class]:
-    """What the original computes from constants alone, of values that the result holds."""
+def _folded(original: ClassedModel, result: ClassedModel, facts: ScopeFacts) -> dict[str, Array]:
+    """What the original computes from constants alone, above all of values that the result holds."""
     held = [name for name, one in result.classes.items() if is_constant(one)]
     held += [result.index.outputs_by_node[at][0] for at in range(result.size) if result.constant(at) is not None]
-    varying = original.varying()
-    wanted = [name for name in held if name in original.index.positions and name not in varying]
-    if not wanted:
-        return {}
-    model = _model(original, _cone(original, wanted, lambda _: False, original.size), {})
-    folder = original.base_dir or None
-    values = Evaluator(model, base_dir=folder, iteration_limit=ITERATIONS, element_limit=MOST_DRAWN).run({})
-    return {name: constant_class(value) for name, value in values.items()}
+    return folded(original, facts, held)
 
 
 @dataclass(frozen=True)
@@ -158,17 +183,19 @@ def _cone(side: ClassedModel, names: Sequence[str], is_cut: Callable[[Class], bo
     """What computes some values, cut at others. Raises _CannotTell where it has more than `most` nodes."""
     index = side.index
     positions: set[int] = set()
+    on_sizes = 0
     ends: dict[str, None] = {}
     seen = {"", *names}
     pending = [(name, False) for name in names]
     while pending:
         name, may_be_cut = pending.pop()
         position = index.positions.get(name)
-        if position is None or (may_be_cut and is_cut(side.classes.get(name, ()))):
+        if position is None or (may_be_cut and (name in side.folded or is_cut(side.classes.get(name, ())))):
             ends[name] = None
         elif position not in positions:
             positions.add(position)
-            if len(positions) > most:
+            on_sizes += position in side.on_sizes
+            if len(positions) - on_sizes > most or on_sizes > max(most, _MOST_ON_SIZES):
                 raise _CannotTell
             reads = [one for one in dict.fromkeys(index.reads(position)) if one not in seen]
             seen.update(reads)
@@ -179,11 +206,13 @@ def _cone(side: ClassedModel, names: Sequence[str], is_cut: Callable[[Class], bo
 class _Cutter:
     """Cuts regions out of two models."""
 
-    def __init__(self, original: ClassedModel, result: ClassedModel, shared: SharedValues) -> None:
+    def __init__(
+        self, original: ClassedModel, result: ClassedModel, shared: SharedValues, facts: Sequence[ScopeFacts]
+    ) -> None:
         self._sides = original, result
         self._shared = shared
         self._names_in_result = {one: name for name, one in result.classes.items()}
-        self._facts = [ModelFacts(side.model, side.base_dir).graph for side in self._sides]
+        self._facts = facts
         self._types: dict[Class, TypeProto] = {}
 
     def regions(self, names: Sequence[str]) -> Iterator[tuple[Key, Region]]:
@@ -204,18 +233,24 @@ class _Cutter:
 
         while True:
             try:
-                cut = self._cut(names, lambda one: is_cut(one) and not self._holds_sizes(one))
+                cut = self._cut(names, lambda one: is_cut(one) and (self._is_opaque(one) or not self._holds_sizes(one)))
             except _CannotTell:
                 cut = self._cut(names, is_cut)
             outputs = zip(*(cone.names for cone in cut.cones), strict=True)
             before, after = (_model(side, cone, cut.inputs) for side, cone in zip(self._sides, cut.cones, strict=True))
             yield self._key(cut), Region(before, after, [*outputs])
-            if not any(map(is_cut, cut.inputs)):
+            wider = [one for one in cut.inputs if is_cut(one) and not self._is_opaque(one)]
+            if not wider:
                 raise _CannotTell
-            widened.update(cut.inputs)
+            widened.update(wider)
+
+    def _is_opaque(self, one: Class) -> bool:
+        """Whether a node computes values of a class that cannot be executed: it would make no region that runs."""
+        return self._sides[0].is_opaque(self._shared.ranks[one])
 
     def _holds_sizes(self, one: Class) -> bool:
-        return may_be_sizes(self._type_of(one))
+        """Whether values of a class may be sizes, or are computed from them alone, as a scale is that is a root."""
+        return self._shared.ranks[one] in self._sides[0].on_sizes or may_be_sizes(self._type_of(one))
 
     def _type_of(self, one: Class) -> TypeProto:
         """What is known of the values of a class; often more in the result, where sizes are constants."""
@@ -314,8 +349,9 @@ def _model(side: ClassedModel, cone: _Cone, inputs: Mapping[Class, ValueInfoProt
     graph.node.extend(side.nodes[position] for position in cone.positions)
     graph.output.extend(ValueInfoProto(name=name) for name in cone.names)
     for name in cone.ends:
-        tensor = side.index.initializers.get(name)
         if is_constant(side.classes[name]):
+            folded = side.folded.get(name)
+            tensor = side.index.initializers[name] if folded is None else tensor_of(folded, name)
             held = graph.sparse_initializer if isinstance(tensor, SparseTensorProto) else graph.initializer
             held.append(tensor)
     model = ModelProto(ir_version=max(side.model.ir_version, _IR_VERSION), graph=graph)

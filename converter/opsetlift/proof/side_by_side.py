@@ -15,22 +15,27 @@ from opsetlift.facts import ModelFacts
 from opsetlift.model.files import all_tensors, repaired
 from opsetlift.model.scopes import imported_opsets, subgraphs_within
 from opsetlift.proof.certificate import Outcome
-from opsetlift.proof.compare import Tolerance
+from opsetlift.proof.compare import EXACT, Tolerance
+from opsetlift.proof.constant_outputs import follow_from_form
 from opsetlift.proof.data_sets import Data, UnusableData, given_cases
 from opsetlift.proof.diversity import InputDiversity
 from opsetlift.proof.first_difference import FirstDifference, first_difference
+from opsetlift.proof.folded_constants import folded_tensors
 from opsetlift.proof.inputs import Case, Floor, Input, InputGenerator
 from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.model_numbers import (
     lists_of,
     numbers_of,
     numbers_of_differences,
+    sizes_held,
     sizes_that_bound,
     sizes_that_tell,
     texts_of,
 )
+from opsetlift.proof.regions import Region, Verdict, regions_of
 from opsetlift.proof.shapes import dims_of, may_be_sizes
 from opsetlift.proof.trial import Sides, Trial, try_sides
+from opsetlift.proof.watching import Differences, Inside, inside_of
 from opsetlift.specification import dtypes
 from opsetlift.support.arguments import whole_number
 from opsetlift.support.progress import tell
@@ -59,10 +64,23 @@ CHEAP_WAYS = 400
 
 MOST_WAYS = 36
 
+FEW_WAYS, MOST_COST_OF_WAYS = 2, 4000
+"""Between at least so many pairs, of models that cost no more."""
+
+DRIVES, DRIVES_OF_PARTS = (60, 600, 250_000), (30, 200, 20_000)
+"""On so many inputs at least and at most it is tried to make values inside models numbers of theirs, but so that not
+more than so many nodes run; for whole models and for parts of them."""
+
 CHEAP_SIZE = 1 << 21
 """Open sizes are as large as a narrow dtype asks for up to this number, divided by what a run costs."""
 
 WEIGHTS_PER_NODE = 10_000
+
+_WATCHED_WHOLE = 64
+"""Of models that cost no more all values are watched."""
+
+_RUNS_OF_PARTS = 24
+"""Parts of larger models run on so many inputs to see whether they differ."""
 
 _OVERRIDABLE_SINCE = 4
 """The IR version."""
@@ -154,6 +172,8 @@ def prove_models(
         return WholeModelResult(Outcome.DIFFERENT, 0, 0, 0.0, "; ".join(mismatches))
     outputs = [(info.name, info.name) for info in one.graph.output]
     given = None if inputs is None else given_cases(inputs, expected, one)
+    is_exact = not ulps and tolerance == EXACT and folder == other_folder
+    inside = _where_they_differ(one, other, folder, seed) if given is None and is_exact else Inside()
     sides = Sides(
         one,
         other,
@@ -164,10 +184,12 @@ def prove_models(
         result_base_dir=other_folder,
         loops_freely=bool(given),
         shapes_tell=False,
+        watched=inside.names,
     )
 
-    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True)
-    numbers += numbers_of_differences(one, other)
+    computed = folded_tensors(one, folder), folded_tensors(other, other_folder)
+    numbers = numbers_of([one, other], MOST_NUMBERS, in_tables=True, computed=computed)
+    numbers += numbers_of_differences(one, other, computed)
     cost = max(_cost(one), _cost(other))
     long = sorted(
         {
@@ -185,13 +207,18 @@ def prove_models(
             model_inputs(one, other),
             [seed],
             floor=Floor.BRIEF,
-            hints=[size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)],
+            hints=[
+                *(size for number in numbers if number in _SIZES for size in (int(number), int(number) ** 2)),
+                *sizes_held([one, other]),
+            ],
             numbers=numbers,
             lists=lists,
             words=texts_of([one, other], MOST_NUMBERS),
             limit=max(runs, CHEAP_RUNS // cost),
-            ways=min(MOST_WAYS, CHEAP_WAYS // cost),
+            ways=ways_of(one, other),
             long=[size for size in long if size * cost <= CHEAP_SIZE],
+            targets=inside.numbers,
+            drives=drives_of(one, other),
         )
 
     tell("running both models")
@@ -209,6 +236,42 @@ def prove_models(
     return _result(trial, found, is_given=given is not None)
 
 
+def _where_they_differ(one: ModelProto, other: ModelProto, base_dir: str, seed: int) -> Inside:
+    """The values inside two models where what one of them computes is not what the other does; of small ones all."""
+    outputs = [(info.name, info.name) for info in one.graph.output]
+    if max(_cost(one), _cost(other)) <= _WATCHED_WHOLE:
+        return inside_of(Region(one, other, outputs))
+    differences = Differences()
+
+    def verdict(region: Region) -> Verdict:
+        inside = inside_of(region)
+        sides = Sides(region.original, region.result, region.outputs, base_dir=base_dir, watched=inside.names)
+
+        def drawn() -> InputGenerator:
+            models = region.original, region.result
+            numbers = numbers_of(models, MOST_NUMBERS, in_tables=True) + numbers_of_differences(*models)
+            inputs = model_inputs(*models)
+            return InputGenerator(
+                inputs,
+                [seed],
+                floor=Floor.BRIEF,
+                numbers=numbers,
+                limit=_RUNS_OF_PARTS,
+                ways=FEW_WAYS,
+                targets=inside.numbers,
+                drives=drives_of(*models, are_parts=True),
+            )
+
+        trial = try_sides(sides, drawn)
+        differences.note(region, trial)
+        if trial.values_differ:
+            return Verdict.DIFFERENT
+        return Verdict.OPEN if trial.counterexample or not trial.cases else Verdict.EQUAL
+
+    regions_of(one, other, base_dir, verdict)
+    return differences.inside(one, other)
+
+
 def long_lists(one: ModelProto, other: ModelProto) -> list[tuple[float | str, ...]]:
     """What inputs of whole models are to hold: shorter lists are axes, pads and shapes; of costly models none."""
     if max(_cost(one), _cost(other)) > MOST_COST_OF_LISTS:
@@ -224,6 +287,18 @@ def _cost(model: ModelProto) -> int:
     )
     weights: int = sum(math.prod(tensor.dims) for tensor in all_tensors(model))
     return 1 + nodes + weights // WEIGHTS_PER_NODE
+
+
+def ways_of(one: ModelProto, other: ModelProto) -> int:
+    """Between how many pairs of inputs thresholds are looked for."""
+    cost = max(_cost(one), _cost(other))
+    return min(MOST_WAYS, max(CHEAP_WAYS // cost, FEW_WAYS if cost <= MOST_COST_OF_WAYS else 0))
+
+
+def drives_of(one: ModelProto, other: ModelProto, *, are_parts: bool = False) -> int:
+    """On how many inputs it is tried to make values inside two models numbers of theirs."""
+    least, most, cheap = DRIVES_OF_PARTS if are_parts else DRIVES
+    return min(most, max(least, cheap // max(_cost(one), _cost(other))))
 
 
 def _sizes_beyond_dtypes(model: ModelProto) -> Iterator[int]:
@@ -318,6 +393,7 @@ def note_constant_outputs(trial: Trial, model: ModelProto, base_dir: str) -> Non
     if not trial.diversity.outputs_vary:
         facts = ModelFacts(model, base_dir).graph
         trial.diversity.may_be_constant |= all(facts.constant(info.name) is not None for info in model.graph.output)
+        trial.diversity.may_be_constant |= follow_from_form(model, model_inputs(model))
 
 
 def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:

@@ -105,6 +105,8 @@ class Sides:
     """What each side declares that is compared with its values. The result's has to hold where the original's does."""
     loops_freely: bool = False
     """Whether loops may run for as long as they like, as on inputs that the user gave."""
+    watched: tuple[Sequence[str], Sequence[str]] = ((), ())
+    """Values inside each model that those who generate inputs want to see."""
     shapes_tell: bool = True
     """Whether outputs of other shapes count as outputs that vary; values alone do where many shapes are tried."""
 
@@ -128,10 +130,11 @@ class _Runner:
         self._first_outputs: list[Any] = []
         limit = None if sides.loops_freely else ITERATIONS
         most = None if sides.loops_freely else MOST_DRAWN
-        self._original = _Side(sides.original, sides.base_dir, lenient, limit, most, sides.checked[0])
+        self._original = _Side(sides.original, sides.base_dir, lenient, limit, most, sides.checked[0], sides.watched[0])
         # The result may loop where the original does not; it may not loop without end.
         folder = sides.base_dir if sides.result_base_dir is None else sides.result_base_dir
-        self._result = _Side(sides.result, folder, lenient, limit and limit * 100, most and most * 2, sides.checked[1])
+        longest, most = limit and limit * 100, most and most * 2
+        self._result = _Side(sides.result, folder, lenient, longest, most, sides.checked[1], sides.watched[1])
 
     def run(self, cases: InputGenerator | Sequence[Case]) -> Trial:
         try:
@@ -159,6 +162,7 @@ class _Runner:
                 trial.blocked = isinstance(error, NotExecutable)
                 raise Enough from error
             return None
+        watched = self._original.seen
         if self._sides.as_declared and (false := self._original.open_results.false_declarations):
             trial.rejected += 1
             trial.obstacle = f"the original {false[0]}"
@@ -186,6 +190,7 @@ class _Runner:
             )
         ran = Ran(map(_shape, expected.values()))
         ran.sides = tuple(expected.values()), tuple(actual.values())
+        ran.watched = [*watched, *self._result.seen]
         return ran
 
     def _varies(self, outputs: Sequence[Any], *, shapes_count: bool) -> bool:
@@ -410,10 +415,13 @@ class _Side:
     limit: int | None
     most_elements: int | None
     checked: Checked | None
+    watched: Sequence[str]
     cannot_run: bool = False
     """The model itself is at fault, whatever the input."""
     open_results: OpenResults = field(default_factory=OpenResults)
     """What the last run computed that the specification does not define."""
+    seen: Sequence[Any] = ()
+    """What the values were in the last run that are watched."""
     _evaluators: dict[bool, Evaluator] = field(default_factory=dict)
 
     @property
@@ -445,8 +453,11 @@ class _Side:
         return self._run(self._evaluator(strict=False), values, instead)
 
     def _run(self, evaluator: Evaluator, values: Mapping[str, Any], instead: str) -> dict[str, Any]:
-        results = evaluator.run(values, instead=instead)
+        results = evaluator.run(values, instead=instead, also=self.watched)
         self.open_results = evaluator.open_results
+        if self.watched:
+            self.seen = [results[name] for name in self.watched]
+            results = {name: results[name] for name in evaluator.output_names}
         return results
 
     def _evaluator(self, *, strict: bool) -> Evaluator:

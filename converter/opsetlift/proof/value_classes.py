@@ -8,12 +8,12 @@ same classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from functools import cached_property, partial
 
 from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
-from opsetlift.evaluator import run_node, sparse_tensor_value, tensor_value
+from opsetlift.evaluator import may_read_only_shapes, run_node, sparse_tensor_value, tensor_value
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import DefUse, Operator
 from opsetlift.model.scopes import function_key, imported_opsets
@@ -53,9 +53,11 @@ class ClassedModel:
     Args:
         model: The model.
         base_dir: The folder of its external data.
+        opaque: The outputs of nodes that cannot be executed. Such a node is the same as another one only where all is,
+            the names of its outputs included.
     """
 
-    def __init__(self, model: ModelProto, base_dir: str) -> None:
+    def __init__(self, model: ModelProto, base_dir: str, opaque: Set[str] = frozenset()) -> None:
         self.model = model
         self.base_dir = base_dir
         self.index = DefUse(model.graph)
@@ -65,6 +67,9 @@ class ClassedModel:
         for name, tensor in self.index.initializers.items():
             self.classes[name] = constant_class(self._content(tensor))
         self.classes.update((name, input_class(name)) for name in self.index.inputs)
+        self.folded: Mapping[str, Array] = {}
+        """What is computed from constants alone and stands for a constant."""
+        self._opaque = opaque
         self._functions = {function_key(one) for one in model.functions}
         self._heads: dict[Class, Class] = {}
 
@@ -84,10 +89,32 @@ class ClassedModel:
         index = self.index
         found = set(index.inputs)
         for position, names in enumerate(index.outputs_by_node):
-            if not found.isdisjoint(index.reads(position)):
+            if not found.isdisjoint(index.reads(position)) or self.is_opaque(position):
                 found.update(names)
         found.discard("")
         return found
+
+    @cached_property
+    def on_sizes(self) -> Set[int]:
+        """The nodes that compute with sizes of values and constants alone, by position."""
+        index = self.index
+        known = {"", *index.initializers} - set(index.inputs)
+        found: set[int] = set()
+        for position, names in enumerate(index.outputs_by_node):
+            domain, operator, _ = index.operators_by_node[position]
+            reads_shapes = may_read_only_shapes(canonical_domain(domain), operator)
+            if self.is_opaque(position):
+                continue
+            if position not in index.subgraphs_by_node and (reads_shapes or known.issuperset(index.reads(position))):
+                found.add(position)
+                known.update(names)
+        return found
+
+    def is_opaque(self, position: int) -> bool:
+        """Whether a node cannot be executed."""
+        return (
+            position >= 0 and bool(self._opaque) and not self._opaque.isdisjoint(self.index.outputs_by_node[position])
+        )
 
     def constant(self, position: int) -> Class | None:
         """The class of what a Constant node holds; None of other nodes."""
@@ -98,6 +125,11 @@ class ClassedModel:
             return constant_class(self._content(attributes[0].t))
         held = run_node(self.nodes[position], [], self.opsets, strict=False)[0]
         return constant_class(held)
+
+    def is_computed(self, name: str) -> bool:
+        """Whether a node computes a value that does not just hold it."""
+        position = self.index.positions.get(name)
+        return position is not None and not self._is(position, "Constant")
 
     def source_of_identity(self, position: int) -> str:
         """What an Identity passes on; "" of other nodes."""
@@ -118,6 +150,8 @@ class ClassedModel:
         if position in index.subgraphs_by_node:
             captured = sorted({*index.reads(position)} - {*inputs})
         head = self._head(index.operators_by_node[position], index.attributes_by_node[position])
+        if self.is_opaque(position):
+            head = *head, tuple(index.outputs_by_node[position])
         return head, tuple(read), tuple((name, classes[name]) for name in captured)
 
     def _head(self, operator: Operator, attributes: Sequence[AttributeProto]) -> Class:
@@ -144,7 +178,7 @@ class SharedValues:
         folded: Values that the original computes from constants alone, with what they are.
     """
 
-    def __init__(self, original: ClassedModel, result: ClassedModel, folded: Mapping[str, Class]) -> None:
+    def __init__(self, original: ClassedModel, result: ClassedModel, folded: Mapping[str, Array]) -> None:
         self.same = 0
         """How many nodes of the result are the same as in the original, and read the same."""
         self.obligations: list[list[str]] = []
@@ -154,15 +188,21 @@ class SharedValues:
         self.ranks: dict[Class, int] = {}
         """Where in the original a value of the class is computed first."""
         self._first: dict[Class, int] = {}
-        self._class_original(original, folded)
+        self._constants: dict[Class, Class] = {}
+        """What outputs of nodes of the original are that stand for constants."""
+        original.folded = folded
+        self._class_original(original)
         self._class_result(original, result)
 
-    def _class_original(self, original: ClassedModel, folded: Mapping[str, Class]) -> None:
+    def _class_original(self, original: ClassedModel) -> None:
         for name, one in original.classes.items():
             self._note(one, name, BEFORE_ALL)
         for position in range(original.size):
             for name, one in self._outputs(original, position, partial(self._place_of, position)):
-                original.classes[name] = folded.get(name, one)
+                if name in original.folded and is_computed(one):
+                    self._constants[one] = constant_class(original.folded[name])
+                    one = self._constants[one]
+                original.classes[name] = one
                 self._note(original.classes[name], name, position)
 
     def _place_of(self, position: int, key: Class) -> int:
@@ -176,7 +216,7 @@ class SharedValues:
         for names in result.index.outputs_by_node:
             for name in filter(None, names):
                 expected = original.classes.get(name)
-                if expected is not None and is_computed(expected):
+                if expected is not None and (is_computed(expected) or name in original.folded):
                     result.classes[name] = expected
         for position in range(result.size):
             unproven = []
@@ -208,4 +248,5 @@ class SharedValues:
         found = first(side.key(position))
         for place, name in enumerate(names):
             if name:
-                yield name, ("new", name) if found is None else ("value", found, place)
+                one = ("new", name) if found is None else ("value", found, place)
+                yield name, self._constants.get(one, one)

@@ -158,6 +158,12 @@ class Definition:
         return bool(self._untyped_schema.has_function) and not self.infers_types
 
     @property
+    def has_function(self) -> bool:
+        """Whether onnx defines it by other operators."""
+        schema = self._untyped_schema
+        return bool(schema.has_function or schema.has_context_dependent_function)
+
+    @property
     def needs_context_for_body(self) -> bool:
         """Whether the function body depends on the node and on its inputs' types."""
         schema = self._untyped_schema

@@ -4,7 +4,13 @@
 """
 
 from opsetlift.targets.finding import UnknownTarget, catalogue, files_of, find_target, target_of
-from opsetlift.targets.objections import has_kernel, known_of_operators, may_object, node_objection
+from opsetlift.targets.objections import (
+    contributed_objection,
+    has_kernel,
+    known_of_operators,
+    may_object,
+    node_objection,
+)
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.reading import TargetFileError
 from opsetlift.targets.shared_constants import Owners, SharedConstants
@@ -18,6 +24,7 @@ __all__ = [
     "TargetFileError",
     "UnknownTarget",
     "catalogue",
+    "contributed_objection",
     "files_of",
     "find_target",
     "has_kernel",

@@ -95,6 +95,13 @@ def find_target(wanted: str) -> Target:
         UnknownTarget: There is no such runtime, or nothing is known of the version.
         TargetFileError: A file does not describe a runtime.
     """
+    found = _found(wanted)
+    if not found.outputs_refused_as or any(wanted.strip().lower().startswith(one) for one in found.outputs_refused_as):
+        return found
+    return replace(found, output_dtypes_refused=frozenset())
+
+
+def _found(wanted: str) -> Target:
     name, separator, version = wanted.partition("==")
     name, version = name.strip(), version.strip()
     if separator and not version:

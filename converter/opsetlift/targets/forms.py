@@ -140,6 +140,8 @@ class Form:
     """Inputs whose first size is not known."""
     sizes_as_inputs: frozenset[str] = frozenset()
     """Inputs computed from sizes and constants alone, among them those of a tensor whose first is not known."""
+    resized_axes: frozenset[int] = frozenset()
+    """Axes of the first input, each of which has another size in the first output."""
     lengths: Mapping[str, int] = field(default_factory=dict)
     """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
     stored_dtypes: frozenset[str] = frozenset()
@@ -162,6 +164,14 @@ class Form:
     """Whether an output of its body is a copy by Identity of the body's first input, the number of a loop's run."""
     reads_copies: bool = False
     """Whether an input is another value as it is: from Identity, Dropout, or a Cast to the dtype that it has."""
+    repeats_an_input: bool = False
+    """Whether a value is two of its inputs."""
+    is_shared: bool = False
+    """Whether its first output is read more than once, or is an output of the graph that is read."""
+    cuts_sizes: bool = False
+    """Whether scales times the sizes of its first input may be other than whole numbers, so that sizes are rounded."""
+    has_more_rows: bool = False
+    """Whether the matrices of its first input may have more rows than columns."""
     is_constant: bool = False
     """Whether all of its inputs are constants, and none is absent."""
     folds_what_graphs_inside_read: bool = False
@@ -178,8 +188,6 @@ class Form:
     """Whether constant scales or sizes change one of the first two axes."""
     resizes_by_fractions: bool = False
     """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
-    rounds_sizes: bool = False
-    """Whether constant scales give a size that is no whole number."""
     leaps: frozenset[str] = frozenset()
     """Attributes and constant inputs, lists of numbers, each with one that is not one more than the one before it."""
     misfits_axis: frozenset[str] = frozenset()
@@ -224,6 +232,11 @@ class Form:
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
+            (
+                self.repeats_an_input,
+                lambda node, *_: len({*filter(None, node.input)}) < len([*filter(None, node.input)]),
+            ),
             (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
@@ -242,12 +255,15 @@ class Form:
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
+            (self.cuts_sizes, _cuts_sizes),
+            (self.has_more_rows, lambda node, _, scope: _has_more_rows(scope.shape(node.input[0]))),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
             (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
             (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
             (self.stored_dtypes, self._stores_one_of_the_dtypes),
             (self.widened_inputs, self._widens_its_inputs),
             (self.lengths, self._has_the_lengths),
+            (self.resized_axes, self._resizes_the_axes),
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
@@ -266,8 +282,7 @@ class Form:
             (self.stacks_differ, lambda node, _, scope: _has_other_stacks(node, scope)),
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
-            (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one, _ in _factors(node, *facts))),
-            (self.rounds_sizes, lambda node, *facts: any(size % 1 for _, size in _factors(node, *facts))),
+            (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
@@ -369,6 +384,12 @@ class Form:
             if known is not None and bool((known < 0).any()):
                 found.add(one.formal)
         return found >= self.negative
+
+    def _resizes_the_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        before, after = scope.shape(node.input[0]), scope.shape(node.output[0])
+        if before is None or after is None or len(before) != len(after):
+            return False
+        return all(axis < len(before) and before[axis] != after[axis] for axis in self.resized_axes)
 
     def _widens_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         result = scope.shape(node.output[0])
@@ -563,6 +584,36 @@ def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list
     return before
 
 
+def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    """Of a resampling: where scales are computed, it may."""
+    given = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    scales = numpy.asarray(given["scales"]) if "scales" in given else None
+    if "scales" in named:
+        scales = scope.constant(named["scales"])
+        if scales is None:
+            return True
+    shape = scope.shape(node.input[0])
+    if scales is None or not scales.size:
+        return False
+    axes = given.get("axes") or range(scales.size)
+    sizes = [None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis] for axis in axes]
+    return any(
+        scale != int(scale) and not (isinstance(size, int) and (numpy.float32(size) * scale) % 1 == 0)
+        for size, scale in zip(sizes, scales.astype(numpy.float32), strict=False)
+    )
+
+
+def _has_more_rows(shape: Sequence[int | str | None] | None) -> bool:
+    rows, columns = shape[-2:] if shape is not None and len(shape) >= _MATRIX else (None, None)
+    if isinstance(rows, int) and isinstance(columns, int):
+        return rows > columns
+    return rows is None or rows != columns
+
+
+_MATRIX = 2
+
+
 def _has_other_powers(node: NodeProto, scope: ScopeFacts) -> bool:
     before = scope.producer(node.input[0])
     if before is None or before.op_type != "Pow":
@@ -678,12 +729,12 @@ def _resizes_channels(node: NodeProto, definition: Definition, scope: ScopeFacts
     factors = _factors(node, definition, scope)
     if isinstance(axes, list) and (shape := scope.shape(node.input[0])) is not None:
         pairs = zip(axes, factors, strict=False)
-        return any(axis % len(shape) <= _CHANNELS and factor != 1 for axis, (factor, _) in pairs)
-    return any(factor != 1 for factor, _ in factors[: _CHANNELS + 1])
+        return any(axis % len(shape) <= _CHANNELS and factor != 1 for axis, factor in pairs)
+    return any(factor != 1 for factor in factors[: _CHANNELS + 1])
 
 
-def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[float, float]]:
-    """How many times longer a Resize or Upsample makes each axis that it names, and the size that this gives.
+def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[float]:
+    """How many times longer a Resize or Upsample makes each axis that it names.
 
     Empty where that is not known; a size before that is not known counts as 1.
     """
@@ -697,13 +748,11 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
         known = numpy.array(attribute, numpy.float32)
     if known is None or shape is None or known.size != len(shape):
         return []
+    numbers = [float(one) for one in known.reshape(-1)]
+    if known.dtype.kind == "f":
+        return numbers
     before = [size if isinstance(size, int) and size else 1 for size in shape]
-    factors = known.reshape(-1).astype(numpy.float32)
-    if known.dtype.kind != "f":
-        return [(float(one) / size, float(one)) for one, size in zip(factors, before, strict=True)]
-    # As runtimes multiply: 0.6 of float times 5 is 3.
-    products = [float(one * numpy.float32(size)) for one, size in zip(factors, before, strict=True)]
-    return list(zip(map(float, factors), products, strict=True))
+    return [one / size for one, size in zip(numbers, before, strict=True)]
 
 
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

@@ -10,7 +10,7 @@ from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type
-from opsetlift.specification.history import CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.specification.history import AI_ONNX_ML, CONVERTED_DOMAINS, Definition, canonical_domain
 from opsetlift.targets.forms import Grid, dtypes_of
 from opsetlift.targets.target import Target
 
@@ -22,6 +22,23 @@ def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Targe
         return ""
     definition = history.definition(domain, node.op_type, opset)
     return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
+
+
+def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) -> str:
+    """Why the runtime does not take a node of a domain beside ONNX's own; "" where nothing is known."""
+    domain, name = node.domain, f"{node.domain}.{node.op_type}"
+    if domain in ("", "ai.onnx", AI_ONNX_ML) or called_function_key(node) in scope.model.functions:
+        return ""
+    if name in target.operators_lacking:
+        return f"{target.called} has no {node.op_type} of {domain}"
+    for value in (*node.input, *node.output) if name in target.contributed_in_dtypes else ():
+        spelt = scope.type_string(value) if value else None
+        dtype = dtype_of_type(spelt) if spelt else None
+        if f"{name} of {dtype}" in target.operators_lacking:
+            return f"{target.called} has no {node.op_type} of {domain} for {dtype}"
+    signature = target.signatures.get((domain, node.op_type))
+    objection = "" if signature is None else signature.objection(node)
+    return objection and f"{target.called} {objection}"
 
 
 def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
@@ -69,7 +86,7 @@ def _objections(
 def has_kernel(domain: str, operator: str, opset: int, dtypes: Mapping[str, str], target: Target) -> bool:
     """Whether the runtime computes an operator with these dtypes for its type variables, as far as is known."""
     definition = history.definition(domain, operator, opset)
-    is_lacking = domain == "" and operator in target.operators_lacking
+    is_lacking = domain in CONVERTED_DOMAINS and operator in target.operators_lacking
     if definition is None or is_lacking or not target.dtypes_refused.isdisjoint(dtypes.values()):
         return False
     grids = target.kernels.get((domain, operator, definition.since_version))
@@ -90,11 +107,12 @@ def known_of_operators(
     found: dict[tuple[str, str], object] = {}
     for key in operators:
         domain, operator = key
-        is_lacking = operator in target.operators_lacking or f"{domain}.{operator}" in target.operators_lacking
-        if key in target.contributed:
-            found[key] = (is_lacking, target.contributed[key])
-            continue
-        if key not in target.operators_to_check and not is_lacking:
+        spelt = f"{domain}.{operator}"
+        is_lacking: object = operator in target.operators_lacking or spelt in target.operators_lacking
+        if spelt in target.contributed_in_dtypes:
+            is_lacking = frozenset(one for one in target.operators_lacking if one.startswith(f"{spelt} of "))
+        signature = target.signatures.get(key)
+        if key not in target.operators_to_check and not is_lacking and signature is None:
             continue
         opset = opsets.get(domain)
         definition = None if opset is None else history.definition(domain, operator, opset)
@@ -106,5 +124,5 @@ def known_of_operators(
             forms = tuple(one for one in target.forms_by_operator.get(key, ()) if opset in one.opsets)
         kernels = {one: target.kernels[one] for one in since_versions if one in target.kernels}
         if is_lacking or forms or kernels or definition is None:
-            found[key] = (is_lacking, forms, kernels)
+            found[key] = (is_lacking, forms, kernels, signature)
     return found

@@ -60,46 +60,52 @@ at most, so many), `skips_outputs`, `has_late_windows` (a pooling with ceil_mode
 pads), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its body is an input of that),
 `gives_its_run_number` (an output of its body is a copy by Identity of the first input), `is_constant` (all of its
 inputs are constants), `folds_what_graphs_inside_read` (its inputs are constants, and a graph inside its own graph reads
-one of them that is from further out), `reads_copies` (an input comes from Identity, Dropout or a Cast to the dtype that
-it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is in), `gives_unranked` (the
-rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
-`uneven` (lists of numbers whose halves differ), `nonzero` (lists with a number that is not 0), `has_inputs` and
-`lacks_inputs` (optional ones), `known_inputs` and `computed_inputs` (constants or not), `open_inputs` (with sizes that
-are not known), `empty_inputs` (with a size of 0), `ranked_inputs` and `unranked_inputs` (whose rank is known, or not),
-`batched_inputs` (whose first size is not 1), `open_first_sizes` (whose first size is not known), `sizes_as_inputs`
-(computed from sizes alone, of a tensor whose first one is not known), `zeros` (constants with a 0 in them),
-`input_counts`, `after` and `not_after` (operators that compute the first input, or do not), `behind` and `not_behind`
-(the same up to a dozen nodes before), `not_read_by` (operators that read the first output), `chain` (operators, the
-first of which computes an input, the next an input of that one, and so on), `widened_inputs` (which broadcasting
-repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }:
-at least so many numbers), `joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have
-other second sizes, or sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no
-elements along the attribute axis), `joins_beside_channels` (a constant of several numbers, smaller than the result, has
-axes above 1 other than the second one of the result and those that follow it without a gap), `joins_channels_behind`
-(reductions: a constant with one axis above 1 may lie along the second axis of what one of them reduced, with nodes of
-one computed input between), `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches`
-(attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the subgraph
-that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the
-chain reads no constants), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis,
-as { indices = "data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of attributes and
-constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y = 2 }: all of
-theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads a
-result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
-`misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
-which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
-values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
-sizes are no whole multiples of those before), `rounds_sizes` (scales give a size that is no whole number), `leaps`
-(lists with a number that is not one more than the one before it), `misfits_axis` (inputs that have not the shape of the
-first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size beside that axis
-differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its
-first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices,
-but of fewer than the result), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype
-before the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with the runtime.
-`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
-inputs of a model nor as constants. `absent_last_inputs` says whether nodes may end with inputs whose names are empty,
-which mean the same as none; `undeclared_shapes` whether values may have no declared shape, `undeclared_outputs` whether
+one of them that is from further out), `repeats_an_input` (a value is two of its inputs), `is_shared` (its first output
+is read more than once), `cuts_sizes` (constant scales may give other sizes than whole ones, which are rounded down),
+`has_more_rows` (the matrices of its first input may have more rows than columns), `reads_copies` (an input comes from
+Identity, Dropout or a Cast to the dtype that it has), `reads_beyond` (a subgraph of it reads what is computed outside
+the graph that it is in), `gives_unranked` (the rank of what a subgraph of it gives is not known), `counts_its_runs`
+(its body reads its first input, but for Reshape), `uneven` (lists of numbers whose halves differ), `nonzero` (lists
+with a number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs`
+(constants or not), `open_inputs` (with sizes that are not known), `empty_inputs` (with a size of 0), `ranked_inputs`
+and `unranked_inputs` (whose rank is known, or not), `batched_inputs` (whose first size is not 1), `open_first_sizes`
+(whose first size is not known), `sizes_as_inputs` (computed from sizes alone, of a tensor whose first one is not
+known), `zeros` (constants with a 0 in them), `input_counts`, `after` and `not_after` (operators that compute the first
+input, or do not), `behind` and `not_behind` (the same up to a dozen nodes before), `not_read_by` (operators that read
+the first output), `chain` (operators, the first of which computes an input, the next an input of that one, and so on),
+`widened_inputs` (which broadcasting repeats), `stored_dtypes` (of constants that it reads), `lengths` (of attributes
+and constant inputs, as { axes = 2 }: at least so many numbers), `joins_channels` (two computed inputs of three axes or
+more, neither a copy by Identity, have other second sizes, or sizes that are not known), `may_join_nothing` (an input
+that is no copy by Identity may have no elements along the attribute axis), `joins_beside_channels` (a constant of
+several numbers, smaller than the result, has axes above 1 other than the second one of the result and those that follow
+it without a gap), `joins_channels_behind` (reductions: a constant with one axis above 1 may lie along the second axis
+of what one of them reduced, with nodes of one computed input between), `resized_axes` (of the first input, each of
+which has another size in the first output), `single_axes` (inputs that have one element along an axis, as { X = 2 }),
+`matches` (attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the
+subgraph that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what
+starts the chain reads no constants), `longer_inputs` (inputs, each with one that it may be longer than along the
+attribute axis, as { indices = "data" }), `reads_graph_inputs` (one of its inputs is one of the graph), `magnitudes` (of
+attributes and constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant inputs, as { Y =
+2 }: all of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something
+else reads a result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one
+alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last
+axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of
+truth values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions`
+(the sizes are no whole multiples of those before), `leaps` (lists with a number that is not one more than the one
+before it), `misfits_axis` (inputs that have not the shape of the first one from the attribute axis on),
+`differs_beside_axis` (inputs with others of which a size beside that axis differs), `sizes_behind_axis` (an axis behind
+the attribute axis may have another size than 1), `stacks_differ` (its first two inputs are stacks of matrices of other
+shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of fewer than the result),
+`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it); the
+node is written so where all hold. `text` ends a sentence that begins with the runtime. `input_dtypes_refused` and
+`constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
+constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with `only_as`, under these other
+names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which
+mean the same as none; `undeclared_shapes` whether values may have no declared shape, `undeclared_outputs` whether
 outputs of the model may; `unread_inputs` whether the model may have inputs that no node reads; `inputs_as_outputs` and
-`initializers_as_outputs` whether outputs of the model may be what no node computes; `default_inputs` whether inputs of
+`initializers_as_outputs` whether outputs of the model may be what no node computes; `outputs_beside_others` whether
+they may be what a node with several outputs computes, without another name; `outputs_lost_where_read` names operators
+whose outputs it loses where they are outputs of the model and nodes read them, too; `default_inputs` whether inputs of
 the model that are initializers, too, are constants.
 
 `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
@@ -108,8 +114,9 @@ from then on, which no input takes that needs a constant; what those in `alone` 
 it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share
 constants. Copies are written where they are needed.
 
-`contributed` names a file beside this one, with what each version has of operators of the runtime's own domain
-(contributed_file.py).
+`contributed` names the operators of a domain beside ONNX's own by the release that has them first, in `since`; "never"
+stands for none. "QuantizeLinear of int16" is the operator on values of that dtype alone. `signatures` names a file
+beside this one, with the attributes and numbers of inputs that a release does not know (signature_file.py).
 
 `misread_producers` names producers in whose models the runtime computes some operators otherwise: models with one of
 these operators are written without such a name.
@@ -132,14 +139,14 @@ from onnx.defs import OpSchema
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type
-from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, Definition, histories
+from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, CONVERTED_DOMAINS, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import printable
-from opsetlift.targets.contributed_file import ContributedFile
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.shared_constants import SharedConstants
+from opsetlift.targets.signature_file import SignatureFile
 from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 
 # Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
@@ -151,6 +158,7 @@ _KEYS_OF_FACT = {
     "ir": {"min", "max", "source"},
     "dtypes_refused": {"names", "source"},
     "input_dtypes_refused": {"names", "source"},
+    "output_dtypes_refused": {"names", "only_as", "source"},
     "constant_dtypes_refused": {"names", "source"},
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
@@ -164,6 +172,8 @@ _KEYS_OF_FACT = {
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
+    "outputs_beside_others": {"are_taken", "source"},
+    "outputs_lost_where_read": {"names", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "source"},
@@ -194,6 +204,10 @@ _FORM_KEYS = {
         "is_constant",
         "folds_what_graphs_inside_read",
         "reads_copies",
+        "repeats_an_input",
+        "is_shared",
+        "cuts_sizes",
+        "has_more_rows",
         "is_dilated",
         "leaps",
         "misfits_axis",
@@ -203,7 +217,6 @@ _FORM_KEYS = {
         "repeated_stacks",
         "resizes_channels",
         "resizes_by_fractions",
-        "rounds_sizes",
     ),
     *(
         "uneven",
@@ -230,6 +243,7 @@ _FORM_KEYS = {
         "joins_channels_behind",
         "joins_beside_channels",
         "single_axes",
+        "resized_axes",
         "longer_inputs",
         "matches",
         "within",
@@ -284,6 +298,9 @@ _SETS_OF_NAMES = (
 )
 """The keys of a form that list names: all must be so, of `after`, `behind` and `within` one, of `not_...` none."""
 
+_NEVER = "never"
+"""Instead of a release: of operators that none has."""
+
 _NEWER_THAN_THE_OPSET = "functions came with IR version 8, after the newest opset that it takes"
 
 
@@ -315,15 +332,17 @@ def read_runtime(name: str, text: str, read_beside: Callable[[str], str] = _no_f
 class _Reader:
     def __init__(self, name: str, content: Mapping[str, Any], read_beside: Callable[[str], str]) -> None:
         self._name = name
-        self._check_keys(
-            "the file", content, {"title", "sources", "release", "quirk", "kernels", "contributed", "form"}
-        )
+        keys = {"title", "sources", "release", "quirk", "kernels", "form", "contributed", "signatures"}
+        self._check_keys("the file", content, keys)
         self.title = self._text("the file", content, "title")
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
+        contributed = content.get("contributed")
+        self._contributed = self._read_contributed(contributed)
+        self._contributed_source = self._source("contributed", contributed) if contributed else ""
         self._quirks = [self._quirk(entry) for entry in content.get("quirk", [])]
         self._kernels, self._kernel_source = self._read_kernels(content.get("kernels"), read_beside)
-        self._contributed, self._contributed_source = self._read_contributed(content.get("contributed"), read_beside)
+        self._signatures, self._signature_source = self._read_signatures(content.get("signatures"), read_beside)
         self._forms = self._forms_of(content.get("form", []))
         self._measured_forms = self._forms_of(self._forms_beside(content.get("kernels"), read_beside))
         self._measured = self._measured_versions(content.get("kernels"))
@@ -359,13 +378,22 @@ class _Reader:
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
-            operators_lacking=frozenset(self._names(release, "operators_lacking")),
+            output_dtypes_refused=frozenset(map(self._dtype, self._names(release, "output_dtypes_refused"))),
+            outputs_refused_as=frozenset(self._names(release, "output_dtypes_refused", "only_as")),
+            operators_lacking=frozenset(
+                [
+                    *self._names(release, "operators_lacking"),
+                    *(name for name, since in self._contributed.items() if not since or version_key(version) < since),
+                ]
+            ),
             has_functions=self._has_functions(release),
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
+            takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
+            outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
             takes_undeclared_outputs=bool(release.get("undeclared_outputs", {}).get("are_taken", True)),
@@ -378,7 +406,7 @@ class _Reader:
             sources=self._all_sources(release),
             kernels=self._kernels.at(like or version) if self._kernels else {},
             forms=tuple(self._forms_at(version, like, where, release)),
-            contributed=self._contributed.at(like or version) if self._contributed else {},
+            signatures=self._signatures.at(like or version) if self._signatures else {},
             is_measured=version in self._measured,
             like=like,
         )
@@ -450,17 +478,17 @@ class _Reader:
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
             raise self._fault(f"kernels: {name}: {error}") from error
 
-    def _read_contributed(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[ContributedFile | None, str]:
+    def _read_signatures(self, fact: Any, read_beside: Callable[[str], str]) -> tuple[SignatureFile | None, str]:
         if fact is None:
             return None, ""
-        self._check_keys("contributed", fact, {"file", "source"})
-        name = self._text("contributed", fact, "file")
+        self._check_keys("signatures", fact, {"file", "source"})
+        name = self._text("signatures", fact, "file")
         try:
-            return ContributedFile(read_beside(name)), self._source("contributed", fact)
+            return SignatureFile(read_beside(name)), self._source("signatures", fact)
         except ModelFileError as error:
-            raise self._fault(f"contributed: {error}") from error
+            raise self._fault(f"signatures: {error}") from error
         except (OSError, UnicodeDecodeError, KernelFileError) as error:
-            raise self._fault(f"contributed: {name}: {error}") from error
+            raise self._fault(f"signatures: {name}: {error}") from error
 
     def _forms_beside(self, fact: Any, read_beside: Callable[[str], str]) -> list[Any]:
         """The forms in the file that `kernels` names for them."""
@@ -495,12 +523,15 @@ class _Reader:
 
     def _all_sources(self, release: Mapping[str, Any]) -> dict[str, str]:
         sources = {key: self._source(key, fact) for key, fact in release.items() if key != "versions"}
+        if self._contributed_source:
+            both = filter(None, (sources.get("operators_lacking"), self._contributed_source))
+            sources["operators_lacking"] = "; ".join(both)
         if "functions" not in release and not self._has_functions(release):
             sources["functions"] = _NEWER_THAN_THE_OPSET
         if self._kernels:
             sources["kernels"] = self._kernel_source
-        if self._contributed:
-            sources["contributed"] = self._contributed_source
+        if self._signatures:
+            sources["signatures"] = self._signature_source
         return sources
 
     def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
@@ -556,6 +587,7 @@ class _Reader:
             joins_channels=entry.get("joins_channels", False),
             joins_beside_channels=entry.get("joins_beside_channels", False),
             single_axes=entry.get("single_axes", {}),
+            resized_axes=frozenset(entry.get("resized_axes", ())),
             matches=entry.get("matches", {}),
             longer_inputs=entry.get("longer_inputs", {}),
             reads_graph_inputs=entry.get("reads_graph_inputs", False),
@@ -574,13 +606,16 @@ class _Reader:
             is_constant=entry.get("is_constant", False),
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
+            repeats_an_input=entry.get("repeats_an_input", False),
+            is_shared=entry.get("is_shared", False),
+            cuts_sizes=entry.get("cuts_sizes", False),
+            has_more_rows=entry.get("has_more_rows", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
             differs_beside_axis=entry.get("differs_beside_axis", {}),
             sizes_behind_axis=entry.get("sizes_behind_axis", False),
             stacks_differ=entry.get("stacks_differ", False),
             resizes_channels=entry.get("resizes_channels", False),
             resizes_by_fractions=entry.get("resizes_by_fractions", False),
-            rounds_sizes=entry.get("rounds_sizes", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
@@ -594,10 +629,27 @@ class _Reader:
             raise self._fault(f"{where}: {found.first} to {found.last} is not a range that starts at {first} or later")
         return found
 
-    def _names(self, release: Mapping[str, Any], key: str) -> list[str]:
-        names = release.get(key, {}).get("names", [])
+    def _read_contributed(self, table: Mapping[str, Any] | None) -> dict[str, tuple[int, ...] | None]:
+        """The operators of a domain beside ONNX's own, each with the release that has it first; None where none has."""
+        if table is None:
+            return {}
+        where = "contributed"
+        self._check_keys(where, table, {"domain", "source", "since"})
+        domain, since = self._text(where, table, "domain"), table.get("since")
+        if domain in CONVERTED_DOMAINS or not isinstance(since, Mapping):
+            raise self._fault(f"{where} names a domain beside ONNX's own, and in since its operators by release")
+        found: dict[str, tuple[int, ...] | None] = {}
+        for version in since:
+            if version != _NEVER and not re.search(r"\d", version):
+                raise self._fault(f"{where}: {version!r} is neither a release nor {_NEVER!r}")
+            for name in self._names({"since": {"names": since[version]}}, "since"):
+                found[f"{domain}.{name}"] = None if version == _NEVER else version_key(version)
+        return found
+
+    def _names(self, release: Mapping[str, Any], key: str, within: str = "names") -> list[str]:
+        names = release.get(key, {}).get(within, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise self._fault(f"{key}: names is a list of names")
+            raise self._fault(f"{key}: {within} is a list of names")
         return names
 
     def _input(self, name: str) -> tuple[str, str]:

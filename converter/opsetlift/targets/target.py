@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from onnx import NodeProto
-
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, display_domain
-from opsetlift.targets.contributed import ContributedOperators
 from opsetlift.targets.forms import Form, Kernels
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.shared_constants import SharedConstants
+from opsetlift.targets.signatures import Signatures
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,8 @@ class Target:
     ir_versions: Range
     dtypes_refused: frozenset[str]
     operators_lacking: frozenset[str]
+    """Operators that it does not have; of other domains than ONNX's own "com.microsoft.Gelu", and where it has one, but
+    not for some dtype, "com.microsoft.QuantizeLinear of int16"."""
     has_functions: bool
     """Whether it takes models with functions of their own."""
     takes_open_dimensions: bool
@@ -48,6 +48,10 @@ class Target:
     sources: Mapping[str, str]
     input_dtypes_refused: frozenset[str] = frozenset()
     """Dtypes that it computes, but does not take as inputs of a model."""
+    output_dtypes_refused: frozenset[str] = frozenset()
+    """Dtypes that it computes, but of which it gives no outputs of a model."""
+    outputs_refused_as: frozenset[str] = frozenset()
+    """Other names of the runtime under which alone it refuses these outputs; under all of its names where empty."""
     takes_false_shapes: bool = True
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True
@@ -60,6 +64,10 @@ class Target:
     """Whether a model may have inputs that no node reads."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
+    takes_outputs_beside_others: bool = True
+    """Whether an output of the model keeps its name where its node has several outputs."""
+    outputs_lost_where_read: frozenset[str] = frozenset()
+    """Operators whose outputs it loses where they are outputs of the model and nodes read them, too."""
     takes_inputs_as_outputs: bool = True
     """Whether an output of the model may be an input of it."""
     takes_initializers_as_outputs: bool = True
@@ -74,8 +82,8 @@ class Target:
     """The dtypes in which it computes operators of which it lacks some."""
     forms: tuple[Form, ...] = ()
     """Ways to write a node that it does not take."""
-    contributed: ContributedOperators = field(default_factory=dict)
-    """What it has of operators of its own domain."""
+    signatures: Signatures = field(default_factory=dict)
+    """Operators beside ONNX's own of which it knows less than other versions."""
     is_measured: bool = False
     """Whether what it computes was measured in this very version, and not read in documents or measured in another."""
     like: str = ""
@@ -95,6 +103,11 @@ class Target:
         )
 
     @cached_property
+    def contributed_in_dtypes(self) -> frozenset[str]:
+        """Operators of other domains that it has, but not for some dtype."""
+        return frozenset(one.partition(" of ")[0] for one in self.operators_lacking if " of " in one)
+
+    @cached_property
     def depth(self) -> int:
         """How many nodes before a node decide on whether it takes that one."""
         return max((form.depth for form in self.forms), default=0)
@@ -106,15 +119,6 @@ class Target:
         for form in self.forms:
             found.setdefault((form.domain, form.operator), []).append(form)
         return found
-
-    def objection_to_contributed(self, domain: str, node: NodeProto) -> str:
-        """Why it does not take a node of an operator of its own, in a sentence; "" where nothing is known."""
-        key = (domain, node.op_type)
-        known = self.contributed.get(key)
-        if f"{domain}.{node.op_type}" in self.operators_lacking or (known is None and key in self.contributed):
-            return f"{self.called} has no {node.op_type} of {domain}"
-        objection = "" if known is None else known.objection(node)
-        return objection and f"{self.called} {objection}"
 
     @property
     def spelling(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from opsetlift.rulebook.site import Array, Operators, Site
+from opsetlift.rulebook.site import Array, Operators, Site, has_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers.axes import END
@@ -154,6 +154,20 @@ def spelt_out_windows(site: Site) -> dict[str, Any]:
         pads = list(windows_of(site, kernel).pads)
         return {"kernel_shape": kernel, "pads": pads, "auto_pad": None}
     return {} if is_named else {"kernel_shape": kernel}
+
+
+def writes_same_as_pads(site: Site) -> bool:
+    """Write the pads that auto_pad gives by the sizes of the input: whether it does.
+
+    For runtimes that put the odd pad at the other end. What comes of it is looked at anew.
+    """
+    if not site.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        return False
+    windows = windows_of(site)
+    ceil_mode = {"ceil_mode": None} if has_attribute(site, "ceil_mode") else {}
+    copy = site.op.copy(*site.inputs, pads=[*windows.begin, *windows.end], auto_pad=None, **ceil_mode)
+    site.replace(*((copy,) if isinstance(copy, str) else copy))
+    return True
 
 
 def set_pads(site: Site, begin: Sequence[int], end: Sequence[int]) -> None:

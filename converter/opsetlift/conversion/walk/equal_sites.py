@@ -70,7 +70,11 @@ def _key(node: NodeProto, opset: int, scope: ScopeValues, producers: Hashable = 
         tuple(map(names.index, names)),
         len(names),
         _with_numbered_symbols(values),
-        tuple((scope.is_read(name), name in scope.output_names) for name in node.output if name),
+        tuple(
+            (scope.is_read(name), name in scope.output_names, scope.facts.is_shared(name))
+            for name in node.output
+            if name
+        ),
         producers,
     )
 

@@ -81,6 +81,8 @@ class Ran(list[Any]):
     """The shapes of the original's outputs, and what both sides gave."""
 
     sides: tuple[Sequence[Any], Sequence[Any]]
+    watched: Sequence[Any] = ()
+    """What the values inside both models were that are watched."""
 
 
 Attempt = Callable[[Case], Sequence[Any] | None]

@@ -28,6 +28,7 @@ from opsetlift.proof.inputs.building import (
     ControlStrategies,
 )
 from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
+from opsetlift.proof.inputs.driving import Driving
 from opsetlift.proof.inputs.exhaustive import (
     every_combination,
     every_value,
@@ -183,11 +184,19 @@ MOST_SETTINGS = 24
 LARGEST_SETTING = 1 << 10
 """None that is larger."""
 
+WHOLE_NUMBERS = (0, 1000), (-500, 500)
+"""Between these, all whole numbers are tried along an open size."""
+
 LANES = 256
 """Thresholds are looked for in so many elements at once, along an open size."""
 
 REACHES = (4.0, None, 100.0, 1.0, None, 1000.0)
 """Between numbers of about these magnitudes; None: between rows that are alike."""
+
+WITHIN = [(0, 0)] + [
+    (sign * near, sign * far) for far in (1, 20, 1000, 30000) for near, sign in ((-far, 1), (0, 1), (0, -1))
+]
+"""Between these bounds inputs are drawn, between which values inside the models are to become certain numbers."""
 
 LARGE = 100.0
 """Other inputs are of about this magnitude meanwhile, or as they were accepted."""
@@ -224,6 +233,9 @@ class InputGenerator:
         most_elements: How many elements the inputs may have together, where open sizes decide on it.
         ways: Between so many pairs of inputs it is looked for thresholds.
         long: Further sizes that are tried for each open dimension, beside others of 1.
+        targets: What values inside the models, which attempts show, may be compared with: numbers with their dtypes.
+        drives: On so many inputs it is tried to make these values those numbers.
+        looks_always: Whether thresholds are looked for, too, where none of these values takes steps.
     """
 
     def __init__(
@@ -245,10 +257,16 @@ class InputGenerator:
         most_elements: int = LONG,
         ways: int = 0,
         long: Sequence[int] = (),
+        targets: Sequence[Sequence[tuple[str, float]]] = (),
+        drives: int = 0,
+        looks_always: bool = True,
     ) -> None:
         self._inputs = inputs
         self._long = long
         self._ways = ways
+        self._targets = targets
+        self._looks_always = looks_always
+        self._drives = drives
         self._guesses = guesses
         self._is_brief = floor is Floor.BRIEF
         self._constants = constants
@@ -331,6 +349,7 @@ class InputGenerator:
                 self._try_narrow(wanted)
                 self._try_controls(wanted)
             self._try_long_sizes(wanted)
+            self._drive_inside(wanted)
             self._search_boundaries(wanted)
         except Enough:
             pass
@@ -646,7 +665,10 @@ class InputGenerator:
                     tried.append(layout.ranks)
 
     def _try_narrow(self, attempt: Attempt) -> None:
-        """Every value of data of at most 16 bits along an open size, and every pair of values of at most 8."""
+        """Every value of data of at most 16 bits along an open size, and every pair of values of at most 8.
+
+        Of wider data the whole numbers around 0: it may be counted, parted and looked up by.
+        """
         if self._first_layout is None or self._builder.rounding:
             return
         dtypes_of = {name: pool.dtype for name, pool in self._builder.pools.items() if name in self._floor.data}
@@ -654,7 +676,16 @@ class InputGenerator:
             {name: table for name, dtype in dtypes_of.items() if (table := every_value_of(dtype, bits)) is not None}
             for bits in (16, 8)
         )
-        values = values_at_once(narrow, self._layouts, self._first_layout) if narrow else ()
+        held = {one.name: one.dtype for one in self._inputs if one.type.HasField("tensor_type")}
+        wide = {
+            name: dtypes.numpy_dtype(held[name]) for name in self._floor.data if held.get(name) and name not in narrow
+        }
+        whole = [
+            {name: numpy.arange(*ends).astype(dtype) for name, dtype in wide.items() if dtype.kind in "if"}
+            for ends in WHOLE_NUMBERS
+        ]
+        tables = [narrow, *whole] if narrow else whole
+        values = chain(*(values_at_once(one, self._layouts, self._first_layout) for one in tables if one))
         pairs = pairs_at_once(bytewise, self._layouts, self._first_layout) if len(bytewise) > 1 else ()
         for label, cases in (("every value", values), ("every pair of values", pairs)):
             for layout, filling in cases:
@@ -700,6 +731,30 @@ class InputGenerator:
                 for data in dict.fromkeys([accepted.data, "ascending"]):
                     case = self._builder.case(layout, data, accepted.controls)
                     attempt(replace(case, label=f"size {size} for {symbol} ({in_words(data)})", is_required=True))
+
+    def _drive_inside(self, attempt: Attempt) -> None:
+        """Inputs for which values inside the models are numbers of the models: there they are compared or looked up."""
+        inputs = {one.name: one for one in self._inputs}
+        names = [name for name in self._floor.data if name in self._numeric([name]) or inputs[name].dtype == "bool"]
+        if self._first_layout is None or not names or not self._targets:
+            return
+        rng = self._builder.rng
+        base = self._builder.case(self._first_layout, self._accepted.data, self._accepted.controls)
+        cases = []
+        farthest = 2 * max((abs(number) for numbers in self._targets for _, number in numbers), default=0)
+        for low, high in (*WITHIN, (-farthest, farthest)):
+            drawn = {
+                name: rng.random(numpy.shape(base.values[name])) * (high - low) > -low  # all, some, or none
+                if inputs[name].dtype == "bool"
+                else drawn_between(low, high, base.values[name], rng)
+                for name in names
+            }
+            label = f"towards numbers of the models, from between {low:g} and {high:g}"
+            cases.append(Case.of(base.layout, label, {**base.values, **drawn}, is_required=True))
+        driving = Driving(names, self._drives, attempt, rng)
+        driving.run(cases, self._targets)
+        if not driving.saw_steps and not self._looks_always:
+            self._ways = 0
 
     def _search_boundaries(self, attempt: Attempt) -> None:
         """Both sides of thresholds that are computed, between drawn inputs; many at once along an open size."""

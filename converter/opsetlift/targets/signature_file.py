@@ -1,13 +1,13 @@
-"""Reads the files that say what the releases of a runtime know of the operators of its own domain.
+"""Reads the files that say what versions of a runtime know of operators beside ONNX's own, where others know more.
 
     ["com.microsoft.Attention"]
     "1.1" = { inputs = [4, 4], lacks = ["past_present_share_buffer", "scale"] }
     "1.4" = { inputs = [3, 5], lacks = ["scale"] }
-    "1.20" = "gone"
+    "1.17" = {}
 
-A key names an operator. Under it stands from which version on the runtime has it, until the next that is named: with
-how many inputs, where not all are taken, and which attributes of other versions it lacks. Before the first of these
-versions, and where it is gone, the runtime does not have it. Of operators that are not in the file, nothing is known.
+A key names an operator. Under it stand versions, each of which holds until the next that is named: how many inputs it
+takes, at least and at most, and which attributes of other versions it lacks. Whether it has the operator is said
+elsewhere.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opsetlift.targets.contributed import Contributed, ContributedOperators
 from opsetlift.targets.kernel_file import KernelFileError, parsed
 from opsetlift.targets.ranges import Range
+from opsetlift.targets.signatures import Signature, Signatures
 from opsetlift.targets.target import version_key
 
 
-class ContributedFile:
+class SignatureFile:
     """What a file says, for every version. Raises KernelFileError."""
 
     def __init__(self, text: str) -> None:
         self._operators = {_operator(key): dict(_releases(key, value)) for key, value in parsed(text).items()}
 
-    def at(self, version: str) -> ContributedOperators:
-        """What a version of the runtime has of these operators."""
+    def at(self, version: str) -> Signatures:
+        """What a version of the runtime takes of these operators."""
         asked = version_key(version)
         found = {}
         for key, releases in self._operators.items():
             named = max((release for release in releases if release <= asked), default=None)
-            found[key] = None if named is None else releases[named]
+            if named is not None and releases[named] != Signature():
+                found[key] = releases[named]
         return found
 
 
@@ -44,17 +45,17 @@ def _operator(key: str) -> tuple[str, str]:
     return domain, operator
 
 
-def _releases(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], Contributed | None]]:
+def _releases(key: str, releases: Any) -> Iterator[tuple[tuple[int, ...], Signature]]:
     if not isinstance(releases, Mapping):
         raise KernelFileError(f"{key} lists no versions")
     for release, entry in releases.items():
-        yield version_key(release), None if entry == "gone" else _contributed(key, entry)
+        yield version_key(release), _signature(key, entry)
 
 
-def _contributed(key: str, entry: Any) -> Contributed:
+def _signature(key: str, entry: Any) -> Signature:
     if not isinstance(entry, Mapping) or not entry.keys() <= {"inputs", "lacks"}:
-        raise KernelFileError(f'{key}: a version has "inputs", "lacks" or neither, or is "gone"')
+        raise KernelFileError(f'{key}: a version has "inputs", "lacks" or neither')
     counts, lacks = entry.get("inputs", [0, None]), entry.get("lacks", [])
     if not isinstance(counts, list) or len(counts) != 2 or not isinstance(lacks, list):
         raise KernelFileError(f"{key}: inputs are two numbers, and lacks is a list of names")
-    return Contributed(Range(*counts), frozenset(lacks))
+    return Signature(Range(*counts), frozenset(lacks))

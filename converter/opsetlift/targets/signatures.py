@@ -1,4 +1,4 @@
-"""Operators of a runtime's own domain, of which ONNX has no schemas."""
+"""How much a runtime knows of operators beside ONNX's own, which have no schemas: attributes and numbers of inputs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from opsetlift.targets.ranges import Range
 
 
 @dataclass(frozen=True)
-class Contributed:
-    """An operator of a runtime's own domain, as a version of the runtime has it."""
+class Signature:
+    """What a version of a runtime takes of an operator, as far as other versions take more."""
 
     inputs: Range = field(default=Range(0, None))
     lacks: frozenset[str] = frozenset()
@@ -29,5 +29,5 @@ class Contributed:
         return ""
 
 
-ContributedOperators = Mapping[tuple[str, str], Contributed | None]
-"""By domain and name; None where a runtime does not have the operator, although others of its versions do."""
+Signatures = Mapping[tuple[str, str], Signature]
+"""By domain and name."""

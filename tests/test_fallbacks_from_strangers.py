@@ -1,0 +1,169 @@
+"""Fallbacks for onnxruntime from models that other projects keep, and what was measured around them."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import GraphProto
+
+from tests.test_fallbacks import converted, operators
+
+
+def attributes(target: str, text: str, opset: int) -> dict[str, object]:
+    """Those of the only node of the result, by name."""
+    (node,) = converted(text, target, opset=opset).graph.node
+    return {one.name: list(one.ints) or one.s.decode() for one in node.attribute}
+
+
+class TestPadsOfTransposedConvolutions:
+    """onnxruntime before 1.13 pads otherwise where auto_pad of a ConvTranspose is SAME_UPPER or SAME_LOWER."""
+
+    @pytest.mark.parametrize(
+        ("mode", "kernel", "stride", "expected"),
+        [
+            ("SAME_UPPER", 3, 1, {"pads": [1, 1, 1, 1]}),
+            ("SAME_UPPER", 4, 1, {"pads": [1, 1, 2, 2]}),
+            ("SAME_LOWER", 4, 1, {"pads": [2, 2, 1, 1]}),
+            ("SAME_UPPER", 3, 2, {"pads": [0, 0, 1, 1]}),
+            ("SAME_LOWER", 1, 3, {"pads": [0, 0, 0, 0], "output_padding": [2, 2]}),
+        ],
+    )
+    @pytest.mark.parametrize("target", ["onnxruntime==0.3", "onnxruntime==1.4", "onnxruntime==1.12"])
+    def test_are_written_out(
+        self, target: str, mode: str, kernel: int, stride: int, expected: dict[str, object]
+    ) -> None:
+        text = (
+            f"g (float[1, 2, H, W] x, float[2, 2, {kernel}, {kernel}] w) => (float[1, 2, A, B] y) "
+            f'{{ y = ConvTranspose <auto_pad = "{mode}", strides = [{stride}, {stride}]> (x, w) }}'
+        )
+        assert attributes(target, text, 7) == {"strides": [stride, stride], **expected}
+
+    @pytest.mark.parametrize(
+        ("target", "more"),
+        [("onnxruntime==1.13", 'auto_pad = "SAME_UPPER"'), ("onnxruntime==1.4", 'auto_pad = "VALID"')],
+    )
+    def test_stay_where_they_are_found_right(self, target: str, more: str) -> None:
+        text = (
+            "g (float[1, 2, H, W] x, float[2, 2, 3, 3] w) => (float[1, 2, A, B] y) "
+            f"{{ y = ConvTranspose <{more}> (x, w) }}"
+        )
+        assert "auto_pad" in attributes(target, text, 11)
+
+
+class TestMeansAndVariances:
+    """onnxruntime before 1.16 normalizes four axes only, and all or all but the second one together."""
+
+    @pytest.mark.parametrize(
+        ("shape", "axes"),
+        [("2, 3", "[0]"), ("2, 3, 4", "[0, 2]"), ("1, 2, 3, 2, 2", "[0, 2, 3]"), ("2, 3, 2, 2", "[2, 3]")],
+    )
+    @pytest.mark.parametrize("target", ["onnxruntime==0.3", "onnxruntime==1.4", "onnxruntime==1.15"])
+    def test_are_computed_otherwise_along_others(self, target: str, shape: str, axes: str) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = MeanVarianceNormalization <axes = {axes}> (x) }}"
+        assert operators(converted(text, target, opset=9))[-1] == "Div"
+
+    @pytest.mark.parametrize(
+        ("target", "axes"),
+        [("onnxruntime==1.4", "[0, 2, 3]"), ("onnxruntime==1.4", "[0, 1, 2, 3]"), ("onnxruntime==1.16", "[2, 3]")],
+    )
+    def test_stay_where_they_run(self, target: str, axes: str) -> None:
+        text = f"g (float[2,3,2,2] x) => (float[2,3,2,2] y) {{ y = MeanVarianceNormalization <axes = {axes}> (x) }}"
+        assert operators(converted(text, target, opset=9)) == ["MeanVarianceNormalization"]
+
+
+class TestInterpolationBesideImages:
+    """onnxruntime before 1.12 interpolates linearly along the last two of four axes only."""
+
+    @staticmethod
+    def text(scales: str, operator: str, mode: str = "linear") -> str:
+        return (
+            f"g (float[1, 2, 3, 2] x) => (float[A, B, C, D] y) <float[4] s = {{{scales}}}> "
+            f'{{ y = {operator} <mode = "{mode}"> (x, s) }}'
+        )
+
+    @pytest.mark.parametrize(("operator", "opset"), [("Resize", 10), ("Upsample", 9)])
+    @pytest.mark.parametrize("scales", ["1, 2, 2, 1", "1, 2, 1, 1"])
+    @pytest.mark.parametrize("target", ["onnxruntime==0.4", "onnxruntime==1.4", "onnxruntime==1.11"])
+    def test_is_written_out(self, target: str, scales: str, operator: str, opset: int) -> None:
+        found = operators(converted(self.text(scales, operator), target, opset=opset))
+        assert {"Resize", "Upsample"}.isdisjoint(found)
+
+    @pytest.mark.parametrize("target", ["onnxruntime==1.12", "onnxruntime==1.23"])
+    def test_is_written_out_along_channels_and_columns_together(self, target: str) -> None:
+        assert "Resize" not in operators(converted(self.text("1, 2, 1, 2", "Resize"), target, opset=10))
+        assert "Resize" in operators(converted(self.text("1, 2, 2, 1", "Resize"), target, opset=10))
+
+    @pytest.mark.parametrize(("scales", "mode"), [("1, 1, 2, 2", "linear"), ("1, 2, 2, 1", "nearest")])
+    def test_stays_where_it_runs(self, scales: str, mode: str) -> None:
+        assert operators(converted(self.text(scales, "Resize", mode), "onnxruntime==1.4", opset=10)) == ["Resize"]
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("onnxruntime==0.3", ["Unsqueeze", "BatchNormalization", "Squeeze"]),
+        ("onnxruntime==1.20", ["Unsqueeze", "BatchNormalization", "Squeeze"]),
+        ("onnxruntime==1.22", ["BatchNormalization"]),
+    ],
+)
+def test_vectors_are_normalized_with_a_second_axis_before_1_22(target: str, found: list[str]) -> None:
+    text = (
+        "g (float[5] x, float[1] s, float[1] b, float[1] m, float[1] v) => (float[5] y) "
+        "{ y = BatchNormalization (x, s, b, m, v) }"
+    )
+    assert operators(converted(text, target, opset=9)) == found
+
+
+@pytest.mark.parametrize(("target", "stays"), [("0.5", False), ("1.4", False), ("1.7", False), ("1.8", True)])
+def test_products_with_a_scale_for_each_column_are_written_out_before_1_8(target: str, stays: bool) -> None:
+    text = """g (uint8[2, 4] a, uint8[4, 2] b) => (uint8[2, 2] y)
+        <float i = {0.1}, uint8 j = {3}, float[2] k = {0.1, 0.5}, uint8[2] l = {1, 7}, float m = {0.5}, uint8 n = {9}>
+        { y = QLinearMatMul (a, i, j, b, k, l, m, n) }"""
+    assert (operators(converted(text, f"onnxruntime=={target}", opset=10)) == ["QLinearMatMul"]) is stays
+    single = text.replace("float[2] k = {0.1, 0.5}", "float k = {0.1}").replace("uint8[2] l = {1, 7}", "uint8 l = {1}")
+    assert operators(converted(single, f"onnxruntime=={target}", opset=10)) == ["QLinearMatMul"]
+
+
+class TestConstantsThatSubgraphsRead:
+    """onnxruntime 0.2 and 0.3 do not find initializers that only subgraphs read, and give zeros for Constants."""
+
+    _TEXT = """
+        g (bool c, float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+            y = If (c) <then_branch = t () => (float[2] a) { a = Add (x, w) },
+                        else_branch = e () => (float[2] b) { b = Mul (x, w) }>
+        }
+    """
+
+    @pytest.mark.parametrize(
+        ("target", "found"),
+        [
+            ("onnxruntime==0.2", ["Shape", "If"]),
+            ("onnxruntime==0.3", ["Shape", "If"]),
+            ("onnxruntime==0.4", ["If"]),
+        ],
+    )
+    def test_are_read_by_a_shape_beside_them(self, target: str, found: list[str]) -> None:
+        result = converted(self._TEXT, target, opset=8)
+        assert operators(result) == found
+        assert found == ["If"] or list(result.graph.node[0].input) == ["w"]
+
+    def test_are_read_once_for_several_readers(self) -> None:
+        twice = self._TEXT.replace("=> (float[2] y)", "=> (float[2] y, float[2] z)").replace(
+            "        }\n    ",
+            """
+            z = If (c) <then_branch = u () => (float[2] d) { d = Sub (x, w) },
+                        else_branch = f () => (float[2] f) { f = Div (x, w) }>
+        }""",
+        )
+        assert operators(converted(twice, "onnxruntime==0.3", opset=8)) == ["Shape", "If", "If"]
+
+    @pytest.mark.parametrize("target", ["onnxruntime==0.2", "onnxruntime==0.3", "onnxruntime==0.5"])
+    def test_that_branches_give_are_gathered(self, target: str) -> None:
+        text = """
+            g (bool c) => (float[2] y) {
+                y = If (c) <then_branch = t () => (float[2] a) { a = Constant <value = float[2] {1, 2}> () },
+                            else_branch = e () => (float[2] b) { b = Constant <value = float[2] {3, 4}> () }>
+            }
+        """
+        result = converted(text, target, opset=8)
+        branch: GraphProto = next(node for node in result.graph.node if node.op_type == "If").attribute[0].g
+        assert branch.node[-1].op_type != "Constant"
