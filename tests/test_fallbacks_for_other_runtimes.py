@@ -7,11 +7,15 @@ from pathlib import Path
 import ml_dtypes
 import numpy
 import pytest
-from onnx import numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.verdicts import difference_of_outputs
+from opsetlift.model.scopes import GRAPH_PATH
+from opsetlift.proof.scopes import paired_scopes
+from opsetlift.proof.structure import scope_differences
+from opsetlift.rulebook.trace import ConversionTrace
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 
@@ -821,7 +825,7 @@ class TestSequences:
 
     def test_transposed_convolutions(self) -> None:
         text = "g (float[1,1,4] x) => (float[1,1,6] y) <float[1,1,3] w = {1, 2, 3}> { y = ConvTranspose (x, w) }"
-        assert "ConvTranspose" not in operators(converted(text, "opencv==4.5"))
+        assert operators(converted(text, "opencv==4.5")) == ["Unsqueeze", "ConvTranspose", "Squeeze"]
 
     @pytest.mark.parametrize("sizes", ["4", "2,2,2"])
     def test_normalizations(self, sizes: str) -> None:
@@ -1093,6 +1097,611 @@ class TestOutputsOfRecurrencesThatNothingReads:
     def test_are_refused_where_they_are_read(self) -> None:
         text = f"g (float[3,1,2] x) => (float[3,1,1,2] y, float[1,1,2] h) {self.WEIGHTS} {{ y, h = {self.NODE} }}"
         refused(text, "opencv==4.14", because="does not run GRU with 2 outputs")
+
+
+class TestPadsOfWindowsThatRuntimesPlace:
+    """OpenCV puts the odd pad of auto_pad at the other end, and reads no kernel from the shape of computed weights."""
+
+    @pytest.mark.parametrize("pads", ["SAME_UPPER", "SAME_LOWER"])
+    @pytest.mark.parametrize(
+        ("runtime", "node", "kept"),
+        [
+            ("opencv==5.0", "Conv <auto_pad = '{}', strides = [2, 2]> (x, w)", ["Conv"]),
+            ("opencv==4.5", "Conv <auto_pad = '{}', strides = [2, 2]> (x, w)", ["Conv"]),
+            ("opencv==5.0", "ConvTranspose <auto_pad = '{}', strides = [2, 2]> (x, w)", ["ConvTranspose"]),
+            ("opencv==5.0", "MaxPool <auto_pad = '{}', kernel_shape = [3, 3], strides = [2, 2]> (x)", ["MaxPool"]),
+            (
+                "opencv==5.0",
+                "AveragePool <auto_pad = '{}', kernel_shape = [2, 2], strides = [2, 2]> (x)",
+                ["AveragePool"],
+            ),
+        ],
+    )
+    def test_are_written(self, runtime: str, node: str, kept: list[str], pads: str) -> None:
+        weights = "float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}"
+        text = f"g (float[1,1,7,8] x) => (float y) <{weights}> {{ y = {node.format(pads)} }}".replace("'", '"')
+        found = converted(text, runtime)
+        assert operators(found) == kept
+        names = {one.name for one in found.graph.node[0].attribute}
+        assert "auto_pad" not in names or (runtime, pads) == ("opencv==4.5", "SAME_UPPER")
+        assert "kernel_shape" in names or runtime == "opencv==5.0"
+
+    def test_odd_ones_of_a_transposed_convolution_become_zeros_between_where_the_ends_must_be_alike(self) -> None:
+        text = (
+            "g (float[1,1,7,8] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            '{ y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, w) }'
+        )
+        assert "Conv" in operators(converted(text, "opencv==4.14"))
+
+    @pytest.mark.parametrize(
+        ("shape", "pads", "extra"),
+        [([8, 10], [1, 1, 0, 0], []), ([7, 9], [1, 1, 1, 1], []), ([9, 12], [0] * 4, [0, 1])],
+    )
+    def test_follow_from_the_shape_of_the_output(self, shape: list[int], pads: list[int], extra: list[int]) -> None:
+        text = (
+            "g (float[1,1,4,5] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            f"{{ y = ConvTranspose <output_shape = {shape}, strides = [2, 2]> (x, w) }}"
+        )
+        found = converted(text, "opencv==5.0").graph.node
+        assert [one.op_type for one in found] == ["ConvTranspose"]
+        written = {one.name: list(one.ints) for one in found[0].attribute}
+        assert "output_shape" not in written
+        assert written.get("pads", [0] * 4) == pads
+        assert written.get("output_padding", []) == extra
+
+    def test_dilated_transposed_convolutions_become_others(self) -> None:
+        text = (
+            "g (float[1,1,4,5] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            "{ y = ConvTranspose <dilations = [2, 2], kernel_shape = [3, 3]> (x, w) }"
+        )
+        assert "ConvTranspose" not in operators(converted(text, "opencv==4.14"))
+        assert "ConvTranspose" in operators(converted(text, "opencv==5.0"))
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
+    def test_kernels_of_computed_weights_are_named(self, runtime: str) -> None:
+        text = "g (float[1,2,6,6] x, float[3,2,3,3] w) => (float y) { y = Conv (x, w) }"
+        found = converted(text, runtime)
+        assert [list(one.ints) for one in found.graph.node[0].attribute if one.name == "kernel_shape"] == [[3, 3]]
+
+    def test_stay_where_they_are_placed_well(self) -> None:
+        text = (
+            "g (float[1,1,7,8] x) => (float y) <float[1,1,3,3] w = {1,2,3,4,5,6,7,8,9}> "
+            '{ y = Conv <auto_pad = "SAME_UPPER", kernel_shape = [3, 3], strides = [2, 2]> (x, w) }'
+        )
+        assert "auto_pad" in {one.name for one in converted(text, "opencv==4.14").graph.node[0].attribute}
+
+
+class TestDefaultsThatRuntimesReadOtherwise:
+    """OpenCV 5.0 splits the last axis where axis is left out, and no release resizes where mode is left out."""
+
+    @pytest.mark.parametrize("lengths", ["", ", s"])
+    def test_axis_of_split_is_written(self, lengths: str) -> None:
+        text = (
+            f"g (float[4,6] x) => (float[2,6] a, float[2,6] b) <int64[2] s = {{2,2}}> {{ a, b = Split (x{lengths}) }}"
+        )
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == ["Split"]
+        assert [one.i for one in found.graph.node[0].attribute if one.name == "axis"] == [0]
+
+    @pytest.mark.parametrize(("operator", "opset"), [("Upsample (x, s)", 9), ('Resize (x, "", s)', 13)])
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_mode_of_a_resize_is_written(self, runtime: str, operator: str, opset: int) -> None:
+        text = f"g (float[1,2,4,6] x) => (float y) <float[4] s = {{1,1,2,2}}> {{ y = {operator} }}"
+        found = converted(text, runtime, opset=opset)
+        assert operators(found) == [operator.split()[0]]
+        assert "mode" in {one.name for one in found.graph.node[0].attribute}
+
+
+class TestResizesThatAreComputedOtherwise:
+    """OpenCV takes ratios of sizes for scales, rounds by ways of its own, and resizes images only."""
+
+    NEAREST = 'mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'
+
+    def resized(self, attributes: str, numbers: str, runtime: str, opset: int = 13) -> list[str]:
+        """The operators of what a Resize with scales, or with sizes, is converted to."""
+        count, kind, empty = numbers.count(",") + 1, "float" if "." in numbers else "int64", '""'
+        inputs = f"x, {empty}, s" if kind == "float" else f"x, {empty}, {empty}, s"
+        text = (
+            f"g (float[1,2,4,6] x) => (float y) <{kind}[{count}] s = {{{numbers}}}> "
+            f"{{ y = Resize <{attributes}> ({inputs}) }}"
+        )
+        return operators(converted(text, runtime, opset=opset))
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        ("attributes", "numbers"),
+        [
+            (NEAREST, "1.0,1.0,1.3,1.7"),
+            ('mode = "linear", coordinate_transformation_mode = "asymmetric"', "1.0,1.0,0.6,0.6"),
+            (NEAREST, "1.0,2.0,1.0,1.0"),
+            (NEAREST, "1,4,4,6"),
+        ],
+    )
+    def test_are_written_with_gather(self, attributes: str, numbers: str, runtime: str) -> None:
+        assert "Resize" not in self.resized(attributes, numbers, runtime)
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("scales", ["1.0,1.0,2.0,2.0", "1.0,1.0,1.5,0.5"])
+    def test_stay_where_sizes_and_scales_agree(self, scales: str, runtime: str) -> None:
+        assert self.resized(self.NEAREST, scales, runtime) == ["Resize"]
+
+    def test_scales_that_give_whole_sizes_when_rounded_as_floats_stay(self) -> None:
+        text = (
+            'g (float[1,2,5,5] x) => (float y) <float[4] s = {1,1,0.6,0.6}> { y = Resize <mode = "linear"> (x, "", s) }'
+        )
+        assert operators(converted(text, "opencv==5.0")) == ["Resize"]
+
+    @pytest.mark.parametrize("rounding", ["floor", "ceil", "round_prefer_floor"])
+    def test_are_rounded_with_gather(self, rounding: str) -> None:
+        attributes = f'mode = "nearest", coordinate_transformation_mode = "half_pixel", nearest_mode = "{rounding}"'
+        assert self.resized(attributes, "1.0,1.0,1.5,1.5", "opencv==4.14") == ["Gather", "Gather"]
+        assert self.resized(attributes, "1.0,1.0,1.5,1.5", "opencv==5.0") == ["Resize"]
+
+    def test_places_that_are_never_halfway_stay(self) -> None:
+        attributes = 'mode = "nearest", coordinate_transformation_mode = "half_pixel"'
+        assert self.resized(attributes, "1.0,1.0,2.0,3.0", "opencv==4.14") == ["Resize"]
+
+    @pytest.mark.parametrize(
+        "attributes", [f"axes = [2, 3], {NEAREST}", 'antialias = 1, axes = [2, 3], mode = "linear"']
+    )
+    def test_what_18_adds_is_written_out(self, attributes: str) -> None:
+        assert "Resize" not in self.resized(attributes, "2,3", "opencv==5.0", opset=19)
+
+
+class TestGemmOfTheOldest:
+    """OpenCV 4.3 and 4.5 leave out alpha, beta and transA, and add vectors of all columns only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    @pytest.mark.parametrize(
+        ("attributes", "shape", "expected"),
+        [
+            ("alpha = 0.25, transB = 1", "[2]", ["MatMul", "Mul", "Add"]),
+            ("beta = 0.5, transB = 1", "[2]", ["MatMul", "Add"]),
+            ("transA = 1, transB = 1", "[1,2]", ["Transpose", "MatMul", "Add"]),
+            ("transB = 1", "[2,1]", ["MatMul", "Add"]),
+        ],
+    )
+    def test_is_written_in_parts(self, runtime: str, attributes: str, shape: str, expected: list[str]) -> None:
+        text = (
+            f"g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {{1,2,3,4}}, float{shape} c = {{2,3}}> "
+            f"{{ y = Gemm <{attributes}> (x, w, c) }}"
+        )
+        found = operators(converted(text, runtime))
+        # 4.3 transposes the constant weights by a node.
+        assert found[found.count("Transpose") - expected.count("Transpose") :] == expected
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    def test_stays_as_exporters_write_it(self, runtime: str) -> None:
+        text = (
+            "g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1,2,3,4}, float[2] c = {2,3}> "
+            "{ y = Gemm <alpha = 1.0, beta = 1.0, transB = 1> (x, w, c) }"
+        )
+        assert operators(converted(text, runtime)) == ["Gemm"]
+
+    @pytest.mark.parametrize("shape", ["[1,2]", ""])
+    def test_computed_terms_that_are_repeated_are_added_in_4_14(self, shape: str) -> None:
+        text = f"g (float[2,2] x, float[2,2] w, float{shape} c) => (float[2,2] y) {{ y = Gemm (x, w, c) }}"
+        assert operators(converted(text, "opencv==4.14")) == ["MatMul", "Add"]
+
+
+class TestStacksOfMatrices:
+    """OpenCV 4.14 and 5.0 repeat constant ones in another order; 4.5 takes few of them."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("shape", ["[2,3,2]", "[2,1,3,2]"])
+    def test_constant_ones_are_repeated_beforehand(self, runtime: str, shape: str) -> None:
+        numbers = ",".join(map(str, range(12)))
+        text = f"g (float[2,2,2,3] x) => (float y) <float{shape} w = {{{numbers}}}> {{ y = MatMul (x, w) }}"
+        found = converted(text, runtime)
+        assert operators(found) == ["MatMul"]
+        assert [list(one.dims) for one in found.graph.initializer] == [[2, 2, 3, 2]]
+
+    @pytest.mark.parametrize("shape", ["[1,3,2]", "[3,2]"])
+    def test_single_ones_stay(self, shape: str) -> None:
+        text = f"g (float[2,2,2,3] x) => (float y) <float{shape} w = {{1,2,3,4,5,6}}> {{ y = MatMul (x, w) }}"
+        assert [list(one.dims) for one in converted(text, "opencv==4.14").graph.initializer] == [
+            list(map(int, shape[1:-1].split(",")))
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "because"),
+        [
+            ("g (float[3,2] x) => (float y) <float[2,3] w = {1,2,3,4,5,6}> { y = MatMul (w, x) }", "second matrices"),
+            ("g (float[1,2,3] x) => (float y) <float[1,3,1] w = {1,2,3}> { y = MatMul (x, w) }", "no constant stacks"),
+            ("g (float[1,2,3] x, float[2,3,2] w) => (float y) { y = MatMul (x, w) }", "no computed stacks"),
+        ],
+    )
+    def test_are_refused_in_4_5(self, text: str, because: str) -> None:
+        refused(text, "opencv==4.5", because=because)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "g (float[2,2,3] x, float[2,3,2] w) => (float y) { y = MatMul (x, w) }",
+            "g (float[1,2,3] x) => (float y) <float[3,1] w = {1,2,3}> { y = MatMul (x, w) }",
+        ],
+    )
+    def test_others_stay_in_4_5(self, text: str) -> None:
+        assert operators(converted(text, "opencv==4.5")) == ["MatMul"]
+
+
+class TestInputsAndOutputsThatRuntimesWantOtherwise:
+    """OpenCV loads no outputs without a shape; before 5 it fails where an input is given that no node reads."""
+
+    def model_without_shape(self, node: str) -> ModelProto:
+        """A model whose output has a dtype alone."""
+        made = model(
+            f'<ir_version: 7, opset_import: ["": 13]> g (float[2,3] x, int64[N] s) => (float[A] y) {{ {node} }}'
+        )
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        return made
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_shapes_of_outputs_are_declared(self, runtime: str) -> None:
+        given = self.model_without_shape("y = Relu (x)")
+        del given.graph.input[1]
+        found = convert(given, target=runtime)
+        assert found.certificate is not None
+        assert found.certificate.is_proven
+        declared = found.model.graph.output[0].type.tensor_type
+        assert [dim.dim_value for dim in declared.shape.dim] == [2, 3]
+        assert "output 'y' had no shape; it was declared as it is computed" in found.report.notes
+
+    def test_unknown_ones_are_refused(self) -> None:
+        with pytest.raises(ConversionRefused, match="the shape of the output 'y' is not known"):
+            convert(self.model_without_shape("y = Reshape (x, s)"), target="opencv==5.0")
+
+    def test_stay_undeclared_for_others(self) -> None:
+        given = self.model_without_shape("y = Relu (x)")
+        assert not convert(given, target="onnxruntime==1.10").model.graph.output[0].type.tensor_type.HasField("shape")
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    def test_inputs_that_nothing_reads_are_read(self, runtime: str) -> None:
+        text = "g (float[2,3] x, float[2,3] u, int64[3] v) => (float[2,3] y) { y = Relu (x) }"
+        found = converted(text, runtime)
+        assert operators(found) == ["Identity", "Identity", "Relu"]
+        assert operators(converted(text, "opencv==5.0")) == ["Relu"]
+
+    def test_inputs_of_what_became_something_else_are_read(self) -> None:
+        text = "g (float[2,3] x, float[1] u) => (float[2,3] y) { k = Relu (x) y = CastLike (k, u) }"
+        assert operators(converted(text, "opencv==4.14", opset=15)) == ["Identity", "Relu"]
+
+
+class TestLeadingCopies:
+    """The proof passes over copies of inputs at the front that nothing reads, and over no others."""
+
+    @pytest.mark.parametrize(
+        ("leading", "rest", "is_same"),
+        [
+            ("c = Identity (u)", "y = Relu (x)", True),
+            ("c = Identity (u)", "y = Relu (c)", False),
+            ("c = Neg (u)", "y = Relu (x)", False),
+        ],
+    )
+    def test_give_nothing(self, leading: str, rest: str, is_same: bool) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13]> g (float[2] x, float[2] u) => (float[2] y)'
+        original, result = model(f"{head} {{ y = Relu (x) }}"), model(f"{head} {{ {leading} {rest} }}")
+        trace = ConversionTrace()
+        trace.scope(GRAPH_PATH).leading_copies = 1
+        pair = next(iter(paired_scopes(original, result, trace)))
+        assert (not pair.problem and not list(scope_differences(pair, ()))) == is_same
+
+
+class TestOperatorsThatOpenCVLacks:
+    """Those of onnxruntime that it does not have, and some of ONNX that no test of ONNX has."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        "node",
+        ["GlobalLpPool (x)", "MaxRoiPool <pooled_shape = [2, 2]> (x, r)", "com.microsoft.MultiHeadAttention (x)"],
+    )
+    def test_are_refused(self, runtime: str, node: str) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]>'
+        given = model(f"{head} g (float[1,2,4,4] x, float[1,5] r) => (float[A,B,C,D] y) {{ y = {node} }}")
+        with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
+            convert(given, target=runtime)
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    def test_suppression_is_refused_before_5(self, runtime: str) -> None:
+        text = "g (float[1,6,4] b, float[1,1,6] s) => (int64[A,3] y) { y = NonMaxSuppression (b, s) }"
+        refused(text, runtime, because="has no NonMaxSuppression")
+
+
+class TestAxesThatOpenCVReadsOtherwise:
+    """OpenCV normalizes along one axis below opset 13, too; 4.3 and 4.5 take another default from 13 on."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+    @pytest.mark.parametrize("attributes", ["", "<axis = 1>", "<axis = 0>"])
+    def test_rows_are_normalized_where_axes_follow(self, runtime: str, operator: str, attributes: str) -> None:
+        text = f"g (float[2,3,4] x) => (float[2,3,4] y) {{ y = {operator} {attributes} (x) }}"
+        found = converted(text, runtime, opset=11)
+        assert operators(found) == ["Flatten", operator, "Reshape"]
+        assert {one.version for one in found.opset_import} == {11}
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("shape", ["2,3,1,1", "2,3"])
+    def test_stay_where_none_follow(self, runtime: str, shape: str) -> None:
+        text = f"g (float[{shape}] x) => (float[{shape}] y) {{ y = Softmax <axis = 1> (x) }}"
+        assert operators(converted(text, runtime, opset=11)) == ["Softmax"]
+
+    def test_axis_that_is_left_out_is_written(self) -> None:
+        text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = LogSoftmax (x) }"
+        found = converted(text, "opencv==4.5")
+        assert [one.i for one in found.graph.node[0].attribute] == [2]
+        assert not converted(text, "opencv==4.14").graph.node[0].attribute
+
+    def test_hardmax_gets_the_default_of_its_opset(self) -> None:
+        text = "g (float[2,3,1] x) => (float[2,3,1] y) { y = Hardmax (x) }"
+        found = converted(text, "opencv==5.0", opset=11)
+        assert [one.i for one in found.graph.node[0].attribute] == [1]
+
+
+class TestDropoutThatDropsNothing:
+    """OpenCV 5.0 dies on training_mode, and gives no mask."""
+
+    def test_training_mode_is_left_out(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) <float r = {0.5}, bool t = {0}> { y = Dropout (x, r, t) }"
+        found = converted(text, "opencv==5.0")
+        assert operators(found) == ["Dropout"]
+        assert list(found.graph.node[0].input) == ["x", "r"]
+
+    def test_a_mask_is_ones(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y, bool[2,3] m) { k = Relu (x) y, m = Dropout (k) }"
+        found = converted(text, "opencv==5.0")
+        assert list(found.graph.node[1].output) == ["y"]
+
+    def test_training_is_refused(self) -> None:
+        text = "g (float[2,3] x, bool t) => (float[2,3] y) <float r = {0.5}> { y = Dropout (x, r, t) }"
+        refused(text, "opencv==5.0", because="training_mode")
+
+
+class TestListsOfAxesInOtherOrders:
+    """OpenCV before 4.14 slices neighbouring axes only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5"])
+    @pytest.mark.parametrize(("axes", "opset"), [("[1, 0]", 9), ("[0, 3]", 9), ("[3, 1]", 13)])
+    def test_slices_are_made_one_by_one(self, runtime: str, axes: str, opset: int) -> None:
+        if opset < 10:
+            slice_, constants = f"Slice <axes = {axes}, starts = [0, 1], ends = [1, 3]> (x)", ""
+        else:
+            first, second = axes[1:-1].split(",")
+            constants = f"<int64[2] s = {{0,1}}, int64[2] e = {{1,3}}, int64[2] a = {{{first},{second}}}>"
+            slice_ = "Slice (x, s, e, a)"
+        text = f"g (float[2,3,4,5] x) => (float[A,B,C,D] y) {constants} {{ y = {slice_} }}"
+        assert operators(converted(text, runtime, opset=opset)) == ["Slice", "Slice"]
+        assert operators(converted(text, "opencv==4.14", opset=opset)) == ["Slice"]
+
+    @pytest.mark.parametrize("axes", ["[1, 2]", "[0, 1]"])
+    def test_neighbouring_ones_are_sliced_together(self, axes: str) -> None:
+        text = (
+            "g (float[2,3,4,5] x) => (float[A,B,C,D] y) "
+            f"{{ y = Slice <axes = {axes}, starts = [0, 1], ends = [1, 3]> (x) }}"
+        )
+        assert operators(converted(text, "opencv==4.5", opset=9)) == ["Slice"]
+
+
+class TestScalesThatAreRepeated:
+    """OpenCV takes scale and bias of LayerNormalization in the shape of what is normalized only."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(("shape", "axis"), [("[1,4]", -1), ("[4]", 1), ("[1]", 2), ("[1,3,4]", 1)])
+    def test_constant_ones_are_repeated_beforehand(self, runtime: str, shape: str, axis: int) -> None:
+        sizes = [int(size) for size in shape[1:-1].split(",")]
+        numbers = ",".join(map(str, range(1, 1 + int(numpy.prod(sizes)))))
+        text = (
+            f"g (float[2,3,4] x) => (float[2,3,4] y) <float{shape} s = {{{numbers}}}, float{shape} b = {{{numbers}}}> "
+            f"{{ y = LayerNormalization <axis = {axis}> (x, s, b) }}"
+        )
+        found = converted(text, runtime, opset=17)
+        assert [one for one in operators(found) if one != "Neg"] == ["LayerNormalization"]
+
+    def test_others_are_applied_behind(self) -> None:
+        text = (
+            "g (float[2,3,4] x, float[2,1,4] s, float[2,1,4] b) => (float[2,3,4] y) "
+            "{ y = LayerNormalization (x, s, b) }"
+        )
+        found = operators(converted(text, "opencv==5.0", opset=17))
+        assert [one for one in found if one != "Identity"] == ["LayerNormalization", "Mul", "Add"]
+
+    def test_those_of_the_shape_stay(self) -> None:
+        text = "g (float[2,3,4] x, float[4] s, float[4] b) => (float[2,3,4] y) { y = LayerNormalization (x, s, b) }"
+        assert operators(converted(text, "opencv==5.0", opset=17)) == ["LayerNormalization"]
+
+
+class TestFormsThatOpenCVComputesOtherwise:
+    """Forms that models of other projects have: each with a neighbour that the release computes."""
+
+    @pytest.mark.parametrize(
+        ("text", "runtime", "because", "kept"),
+        [
+            (
+                "g (float[3,4] x, int64[2,4] i) => (float[2,4] y) { y = GatherElements <axis = 1> (x, i) }",
+                "opencv==5.0",
+                "",
+                "g (float[3,4] x, int64[2,4] i) => (float[2,4] y) { y = GatherElements <axis = 0> (x, i) }",
+            ),
+            (
+                "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[5] s = {1,2,3,4,5}> { y = PRelu (x, s) }",
+                "opencv==5.0",
+                "slopes of channels",
+                "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[3,1,1] s = {1,2,3}> { y = PRelu (x, s) }",
+            ),
+            (
+                "g (float[2,3] x, float[3] s) => (float[2,3] y) { y = PRelu (x, s) }",
+                "opencv==4.14",
+                "no computed slope",
+                "g (float[2,3] x) => (float[2,3] y) <float[3] s = {1,2,3}> { y = PRelu (x, s) }",
+            ),
+            (
+                "g (float[2] x) => (float[2] y) { y = Shrink <lambd = -1.0, bias = 1.0> (x) }",
+                "opencv==5.0",
+                "",
+                "g (float[2] x) => (float[2] y) { y = Shrink <lambd = 1.0, bias = 1.0> (x) }",
+            ),
+            (
+                "g (float[2] x, int64[2,3] i) => (float[2,3] y) { y = Gather (x, i) }",
+                "opencv==4.14",
+                "keeps the axis of a vector",
+                "g (float[2,2] x, int64[2,3] i) => (float[2,3,2] y) { y = Gather (x, i) }",
+            ),
+            (
+                "g (float[3] x) => (float[3] y) <float[1] o = {1}> { y = BatchNormalization (x, o, o, o, o) }",
+                "opencv==5.0",
+                "",
+                "g (float[3,1] x) => (float[3,1] y) <float[1] o = {1}> { y = BatchNormalization (x, o, o, o, o) }",
+            ),
+        ],
+    )
+    def test_are_refused_or_written_otherwise(self, text: str, runtime: str, because: str, kept: str) -> None:
+        if because:
+            refused(text, runtime, because=because)
+        else:
+            assert len(operators(converted(text, runtime))) > 1
+        assert len(operators(converted(kept, runtime))) == 1
+
+    @pytest.mark.parametrize("operator", ["Sum", "Mean"])
+    def test_vectors_are_repeated_beforehand(self, operator: str) -> None:
+        text = f"g (float[2,3] x, float[3] z) => (float[2,3] y) {{ y = {operator} (x, z) }}"
+        assert operators(converted(text, "opencv==4.14")) == ["Unsqueeze", "Tile", operator]
+        assert operators(converted(text.replace("float[2,3]", "float[3]"), "opencv==4.14")) == [operator]
+
+    def test_axes_of_scatters_are_counted(self) -> None:
+        text = (
+            "g (float[2,3] x, int64[2,3] i, float[2,3] u) => (float[2,3] y) "
+            "{ y = ScatterElements <axis = -2> (x, i, u) }"
+        )
+        found = converted(text, "opencv==5.0")
+        assert [one.i for one in found.graph.node[0].attribute] == [0]
+
+    @pytest.mark.parametrize("operator", ["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"])
+    def test_weighted_losses_are_written_out(self, operator: str) -> None:
+        text = f"g (float[2,3] x, int64[2] l) => (float y) <float[3] w = {{1,2,3}}> {{ y = {operator} (x, l, w) }}"
+        assert operator not in operators(converted(text, "opencv==5.0"))
+
+    def test_attention_of_one_head_is_kept_apart(self) -> None:
+        text = (
+            "g (float[2,2,12] a) => (float[2,2,4] y) <int64[1] z = {0}, int64[1] b = {4}, int64[1] c = {8}, "
+            "int64[1] d = {12}, int64[1] k = {2}, float h = {2}> { q = Slice (a, z, b, k) p = Slice (a, b, c, k) "
+            "v = Slice (a, c, d, k) qt = Transpose <perm = [1,0,2]> (q) vt = Transpose <perm = [1,0,2]> (v) "
+            "n = Div (qt, h) pt = Transpose <perm = [1,2,0]> (p) s = MatMul (n, pt) f = Softmax (s) m = MatMul (f, vt) "
+            "y = Transpose <perm = [1,0,2]> (m) }"
+        )
+        found = operators(converted(text, "opencv==5.0"))
+        assert found[found.index("Softmax") + 1 : found.index("Softmax") + 3] == ["Sum", "MatMul"]
+
+
+class TestNumbersThatWereWrongInSilence:
+    """Forms that OpenCV loads and computes otherwise, or on which it dies, found in the tests of other projects."""
+
+    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax"])
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_three_axes_of_four(self, runtime: str, operator: str) -> None:
+        text = f"g (float[3,4,5,6] x) => (float[1,4,1,1] y) {{ y = {operator} <axes = [0, 2, 3]> (x) }}"
+        refused(text, runtime, because="three axes wrongly")
+        assert operators(converted(text.replace("[3,4,5,6]", "[1,4,5,6]"), runtime)) == [operator]
+        assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
+
+    def test_three_axes_that_are_an_input(self) -> None:
+        text = "g (float[3,4,5,6] x) => (float[A,B,C,D] y) <int64[3] a = {0,2,3}> { y = ReduceSum (x, a) }"
+        refused(text, "opencv==5.0", because="three axes wrongly")
+        assert operators(converted(text.replace("{0,2,3}", "{1,2,3}"), "opencv==5.0")) == ["ReduceSum"]
+
+    @pytest.mark.parametrize("operator", ["Relu", "Neg", "Exp"])
+    def test_what_follows_a_product_of_computed_matrices_in_4_5(self, operator: str) -> None:
+        text = f"g (float[2,3] x, float[3,4] w) => (float[2,4] y) {{ m = MatMul (x, w) y = {operator} (m) }}"
+        refused(text, "opencv==4.5", because="merges what follows a MatMul")
+        constant = text.replace(", float[3,4] w)", ")").replace("{ m", "<float[3,4] w = {1,2,3,4,5,6,7,8,9,1,2,3}> { m")
+        assert operators(converted(constant, "opencv==4.5")) == ["MatMul", operator]
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize("product", ["Mul (e, a)", "Mul (a, e)"])
+    def test_celu_as_exporters_write_it(self, runtime: str, product: str) -> None:
+        text = f"g (float[2,3] x) => (float[2,3] y) <float a = {{2}}> {{ d = Div (x, a) e = Elu (d) y = {product} }}"
+        assert operators(converted(text, runtime)) == ["Div", "Elu", "Div"]
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_means_of_more_than_three(self, runtime: str) -> None:
+        text = "g (float[2,3] a, float[2,3] b, float[2,3] c, float[2,3] d) => (float[2,3] y) { y = Mean (a, b, c, d) }"
+        assert operators(converted(text, runtime)) == ["Sum", "Div"]
+        three = text.replace(", float[2,3] d)", ")").replace(", d)", ")")
+        assert operators(converted(three, runtime)) == ["Mean"]
+
+    def test_sizes_that_a_second_reshape_copies(self) -> None:
+        text = (
+            "g (float[3,2,8] x) => (float[A,B,C] y) <int64[4] s = {3,4,2,2}, int64[3] t = {0,0,-1}> "
+            "{ a = Reshape (x, s) y = Reshape (a, t) }"
+        )
+        found = converted(text, "opencv==5.0")
+        shapes = [numpy_helper.to_array(one).tolist() for one in found.graph.initializer]
+        assert [3, 4, -1] in shapes
+        assert [0, 0, -1] not in shapes
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_windows_that_start_late(self, runtime: str) -> None:
+        text = (
+            "g (float[1,3,4,4] x) => (float[1,3,A,B] y) "
+            "{ y = MaxPool <ceil_mode = 1, kernel_shape = [1, 1], strides = [2, 2]> (x) }"
+        )
+        found = converted(text, runtime, opset=12)
+        assert "ceil_mode" not in {one.name for node in found.graph.node for one in node.attribute}
+
+    @pytest.mark.parametrize(
+        ("text", "runtime"),
+        [
+            ("g (float[2,3,4] x) => (float[A,B,C] y) { y = ReduceMax <axes = [0]> (x) }", "opencv==4.5"),
+            ("g (float[2,3,4,5] x) => (float[A,B,C,D] y) { y = ReduceMax <axes = [1, 2]> (x) }", "opencv==4.5"),
+            ("g (uint8[3] x, uint8[3] z) => (uint8[3] y) { y = Sub (x, z) }", "opencv==4.14"),
+            (
+                "g (float[1,1,3,3] x, float[1,1,2,2] w) => (float[A,B,C,D] y) { y = ConvTranspose (x, w) }",
+                "opencv==4.5",
+            ),
+        ],
+    )
+    def test_others_are_refused(self, text: str, runtime: str) -> None:
+        with pytest.raises(ConversionRefused, match="OpenCV DNN"):
+            convert(model(f'<ir_version: 7, opset_import: ["": 14]> {text}'), target=runtime)
+
+
+class TestLSTMThatOpenCVComputes:
+    """OpenCV 4.14 and 5.0 have one set of activations, no clipping, and both states or none."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    @pytest.mark.parametrize(
+        ("attribute", "state", "because"),
+        [
+            (', activations = ["Sigmoid", "Tanh", "Tanh"]', "", ""),
+            (', activations = ["Relu", "Tanh", "Tanh"]', "", "activations of the default"),
+            (", clip = 0.5", "", "does not clip"),
+            ("", ', "", "", h', "both states"),
+            ("", ', "", "", h, h', ""),
+        ],
+    )
+    def test_is_told_apart_from_others(self, runtime: str, attribute: str, state: str, because: str) -> None:
+        numbers = ",".join(["0.5"] * 8)
+        text = (
+            f"g (float[2,1,2] x, float[1,1,1] h) => (float[2,1,1,1] y) <float[1,4,2] w = {{{numbers}}}, "
+            f"float[1,4,1] r = {{1,2,3,4}}> {{ k = Relu (h) y = LSTM <hidden_size = 1{attribute}> (x, w, r{state}) }}"
+        )
+        if because:
+            refused(text, runtime, because=because)
+        else:
+            assert "LSTM" in operators(converted(text, runtime))
+
+
+class TestDefaultsOfInputs:
+    """OpenCV takes initializers for constants, also where they are inputs of the model, as IR version 3 wants."""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_are_constants(self, runtime: str) -> None:
+        given = model(
+            '<ir_version: 3, opset_import: ["": 8]> '
+            "g (float[2,3] x, float[2,3] w, float[2] b) => (float[2,2] y) "
+            "<float[2,3] v = {1,2,3,4,5,6}, float[2] c = {1,2}> { y = Gemm <transB = 1> (x, w, b) }"
+        )
+        for tensor, info in zip(given.graph.initializer, given.graph.input[1:], strict=True):
+            tensor.name = info.name
+        assert operators(convert(given, target=runtime).model) == ["Gemm"]
 
 
 class TestONNXJs:

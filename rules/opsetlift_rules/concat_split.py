@@ -13,6 +13,7 @@ from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_va
 from opsetlift.rulebook.site import Operators, Site, has_attribute, is_constant, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
@@ -158,7 +159,10 @@ def split_other_types_with_slice(site: Site) -> None:
 
 
 def split_with_slice(site: Site) -> None:
-    """Split in a type that the runtime supports, or else with one Slice for each part."""
+    """Split in a type that the runtime supports, or else with one Slice for each part; say which axis it is, first."""
+    if not has_attribute(site, "axis"):
+        replace_with_attributes(site, axis=0)
+        return
     if widen_to_kernel(site):
         return
     if site.input(1) and not is_constant(site, 1):

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
-from opsetlift.rulebook.site import Array, Operators, Site, static_shape
+from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
-from opsetlift_rules.helpers.windows import padded, writes_same_as_pads
+from opsetlift_rules.helpers.windows import padded, spelt_out_windows
 
 
 def keep_odd_padding_on_its_side(site: Site) -> None:
@@ -126,11 +127,8 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     if rank == 1:
         _add_spatial_axes(site, 1)
         return
-    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("output_shape"):
-        pads = _pads(site, site.attribute("strides") or [1] * rank)
-        if min(pads) >= 0:
-            site.replace(site.op.copy(*site.inputs, pads=pads, auto_pad=None))
-            return
+    if _spells_its_pads_out(site):
+        return
     weights = site.constant_value(1)
     if weights is None or not numpy.isfinite(weights).all():
         site.refuse(Why.INPUT_NOT_CONSTANT, "ConvTranspose becomes Conv only where its weights are constant and finite")
@@ -149,6 +147,29 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     around = [max(0, one) for one in (*begin, *end)]
     site.rounds()
     site.replace(op.Conv(*inputs, group=group, kernel_shape=[*weights.shape[2:]], dilations=[*dilations], pads=around))
+
+
+def _spells_its_pads_out(site: Site) -> bool:
+    """Replace a ConvTranspose whose auto_pad, output_shape or weights say what pads and other attributes can say."""
+    shape = site.shape(1) or []
+    kernel = site.attribute("kernel_shape") or [size for size in shape[2:] if isinstance(size, int)]
+    if len(kernel) != len(shape) - 2 or not kernel:
+        return False
+    changed = {} if site.attribute("kernel_shape") else {"kernel_shape": kernel}
+    strides = site.attribute("strides") or [1] * len(kernel)
+    if site.attribute("output_shape") or site.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        # A pad below 0 says how much longer the output is at its end.
+        pads = _pads(site, strides)
+        longer = [max(0, -one) for one in pads[len(kernel) :]]
+        extra = [
+            one + more for one, more in zip(site.attribute("output_padding") or [0] * len(kernel), longer, strict=True)
+        ]
+        if min(pads[: len(kernel)]) >= 0 and all(one < stride for one, stride in zip(extra, strides, strict=True)):
+            changed |= {"pads": [max(0, one) for one in pads], "auto_pad": None, "output_shape": None}
+            changed |= {"output_padding": extra} if any(longer) else {}
+    if changed:
+        replace_with_attributes(site, **changed)
+    return bool(changed)
 
 
 def _pads(site: Site, strides: Sequence[int]) -> list[int]:
@@ -212,12 +233,13 @@ def _turned_round(weights: Array, group: int) -> Array:
 def pad_before_or_convolve_volumes(site: Site) -> None:
     """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise.
 
+    What auto_pad and the shape of the weights say is written out first, and the node looked at anew.
+
     A kernel of nine elements in a row, which some runtimes take for one of 3x3, gets the axes of a volume; pads that
     are the same at both ends stay with it.
     """
-    if site.attribute("auto_pad", "NOTSET").startswith("SAME") and not site.attribute("kernel_shape"):
-        site.set_attribute("kernel_shape", static_shape(site, 1)[2:])
-    if writes_same_as_pads(site):
+    if spelt_out := spelt_out_windows(site):
+        replace_with_attributes(site, **spelt_out)
         return
     pads = site.attribute("pads") or []
     half, is_row = len(pads) // 2, _is_row_of_nine(site)

@@ -115,6 +115,15 @@ def move_ratio_to_an_attribute(site: Site) -> None:
         site.keep_outputs(1)
 
 
+def leave_out_training_mode(site: Site) -> None:
+    """Leave out training_mode and the mask where nothing is dropped; a mask that is read is a constant of ones."""
+    trains = site.constant_value(2) if site.input(2) else numpy.array(False)
+    if trains is None or trains.any():
+        return
+    inputs = site.inputs[: 2 if site.input(1) else 1]
+    site.replace(site.op.copy(*inputs, outputs=1), _ones(site, "bool") if site.is_read(1) else None)
+
+
 def drop_what_random_numbers_choose(site: Site) -> None:
     """Replace a Dropout-12 that trains, or may, with data * mask * 1 / (1 - ratio), the formula of its text.
 
@@ -170,6 +179,10 @@ _TRAINS = 2
 """The input training_mode."""
 
 _UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
+
+FALLBACKS = [
+    Fallback("Dropout", leave_out_training_mode),
+]
 
 STEPS = [
     Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),

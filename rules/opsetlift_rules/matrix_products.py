@@ -7,10 +7,13 @@ Gemm    6: text only · 7: C is broadcast without `broadcast` · 9: +int32 +int6
 
 from __future__ import annotations
 
+from functools import partial
+from math import prod
+
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, is_constant, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -96,8 +99,12 @@ def split_gemm_into_matmul_and_add(site: Site) -> None:
     )
     terms = [op.MatMul(first, second), *filter(None, [site.input(2)])]
     factors = [site.attribute(name, 1.0) for name in ("alpha", "beta")]
+
+    def times(term: str, factor: float) -> str:
+        return str(op.Mul(term, site.constant(factor, dtype, "factor")))
+
     scaled = [
-        term if factor == 1 else op.Mul(term, site.constant(factor, dtype, "factor"))
+        term if factor == 1 else site.folded(partial(times, term, factor), "scaled")
         for term, factor in zip(terms, factors, strict=False)
     ]
     site.replace(op.Add(*scaled) if len(scaled) > 1 else op.Identity(scaled[0]))
@@ -129,7 +136,10 @@ def multiply_vectors_as_matrices(site: Site) -> None:
     """
     ranks = [site.rank(place, because="a vector has one axis") for place in (0, 1)]
     if 1 not in ranks:
-        put_sums_before(site, (0, 1) if site.dtype(0) == "double" else (0,))
+        if site.dtype(0) == "double":
+            put_sums_before(site, (0, 1))
+        elif not is_constant(site, 0):
+            put_sums_before(site)
         return
     op = site.op_at(opsets.AXES_AS_INPUTS)
     operands, rank = site.inputs, max(2, *ranks)
@@ -142,8 +152,11 @@ def multiply_vectors_as_matrices(site: Site) -> None:
 def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
     """Write the first of two stacks of matrices with as many dimensions as the second; vectors as matrices.
 
-    Some runtimes leave the dimensions of size 1 out of the result that only the second stack has.
+    Some runtimes leave the dimensions of size 1 out of the result that only the second stack has. A constant second
+    stack of several matrices is written as often as it is used, for those that repeat it otherwise.
     """
+    if _repeats_constant_matrices(site):
+        return
     ranks = [site.rank(place, because="it says which dimensions the stacks of matrices have") for place in (0, 1)]
     if not _ONE_MATRIX <= ranks[0] < ranks[1] or not site.computes("MatMul", T=site.dtype(0)):
         multiply_vectors_as_matrices(site)
@@ -151,6 +164,19 @@ def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
     added = site.constant(range(ranks[1] - ranks[0]), "int64")
     first = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), added)
     site.set_input(0, first)
+
+
+def _repeats_constant_matrices(site: Site) -> bool:
+    result, matrices = site.shape(site.output(0)), site.constant_value(1)
+    if matrices is None or result is None or not all(isinstance(size, int) for size in result[:-2]):
+        return False
+    wanted = (*(size for size in result[:-2] if isinstance(size, int)), *matrices.shape[-2:])
+    if not 1 < prod(matrices.shape[:-2]) < prod(wanted[:-2]):
+        return False
+    site.set_input(1, site.constant(numpy.broadcast_to(matrices, wanted).copy(), hint="repeated"))
+    # A new node, which is looked at in its turn.
+    site.replace(site.op.copy(*site.inputs))
+    return True
 
 
 _ONE_MATRIX = 2

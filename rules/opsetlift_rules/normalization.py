@@ -10,7 +10,8 @@ RMSNormalization           23: introduced
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy
 
@@ -120,13 +121,45 @@ def _staged(site: Site, op: Operators, value: str) -> tuple[str, str, Callable[[
 def give_a_bias_or_negate_twice(site: Site) -> None:
     """Give LayerNormalization-17 a bias of -0, which changes no sum; over several axes, negate its input twice.
 
-    For runtimes that take a bias for granted, or merge a sum with a normalization over several axes.
+    For runtimes that take a bias for granted, or merge a sum with a normalization over several axes. Scale and bias
+    that are to be broadcast are applied to what is normalized without them, for those that do not do that.
     """
-    shape = known_shape(site, 1)
+    shape, data = known_shape(site, 1), known_shape(site, 0)
+    wanted = None if data is None else data[site.attribute("axis", -1) :]
+    if wanted is not None and shape is not None and shape != wanted:
+        _scale_what_is_normalized(site, wanted)
+        return
     if shape is not None and len(shape) > 1:
         site.set_input(0, site.op.Neg(site.op.Neg(site.input(0))))
     elif shape is not None and not site.input(2):
         site.set_input(2, site.constant(numpy.full(shape, -0.0), site.dtype(1), "bias"))
+
+
+def _scale_what_is_normalized(site: Site, shape: list[int]) -> None:
+    op, dtype = site.op, site.dtype(1)
+    scale, bias = site.constant_value(1), site.constant_value(2) if site.input(2) else None
+    if scale is not None and scale.size <= prod(shape) and (bias is not None or not site.input(2)):
+        # Constants that are repeated within the shape stay with the node.
+        given = [scale.reshape(_without_ones(scale.shape, len(shape)))]
+        given += [] if bias is None else [bias.reshape(_without_ones(bias.shape, len(shape)))]
+        if all(one.ndim <= len(shape) for one in given):
+            repeated = [site.constant(numpy.broadcast_to(one, shape).copy(), hint="repeated") for one in given]
+            site.replace(op.copy(site.input(0), *repeated))
+            return
+    if dtype != site.dtype(0) or len([one for one in site.node.output if one]) > 1:
+        return
+    site.rounds()
+    ones, zeros = (site.constant(numpy.full(shape, one), dtype, "plain") for one in (1.0, -0.0))
+    value = op.Mul(op.copy(site.input(0), ones, zeros), site.input(1))
+    site.replace(op.Add(value, site.input(2)) if site.input(2) else value)
+
+
+def _without_ones(shape: Sequence[int], rank: int) -> list[int]:
+    """The sizes without those of 1 in front that there are beyond a rank."""
+    sizes = list(shape)
+    while len(sizes) > rank and sizes[0] == 1:
+        del sizes[0]
+    return sizes
 
 
 # GroupNormalization
@@ -240,8 +273,15 @@ INTRODUCTIONS = [
     Introduction("GroupNormalization", 18, down=replace_with_instance_normalization),
 ]
 
+_WITH_SCALES_APART = rounding(
+    give_a_bias_or_negate_twice,
+    ulps=2,
+    when="scale and bias are applied by nodes of their own",
+    because="the product and the sum round one by one",
+)
+
 FALLBACKS = [
     Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
     Fallback("InstanceNormalization", reshape_other_ranks_to_images),
-    Fallback("LayerNormalization", give_a_bias_or_negate_twice),
+    Fallback("LayerNormalization", _WITH_SCALES_APART),
 ]

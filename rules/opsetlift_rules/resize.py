@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, rounding, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site, has_attribute, known_shape, pop_attribute
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import write_the_mode
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.coordinates import Interpolation
 from opsetlift_rules.helpers.interpolation import ULPS, Resampler, resampling
@@ -340,5 +341,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Resize", resampling(resample)),
+    Fallback("Resize", in_turn(write_the_mode, resampling(resample))),
 ]

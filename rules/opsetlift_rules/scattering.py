@@ -19,6 +19,7 @@ from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.wider_dtypes import cast_back_attributes, exact_wider_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
@@ -260,10 +261,14 @@ def leave_out_reduction_or_scatter_rows(site: Site) -> None:
 
 
 def leave_out_reduction_or_scatter_into_more(site: Site) -> None:
-    """Leave out a reduction; else lengthen the data to more elements along the axis than there are indices.
+    """Count the axis from the front, or leave out a reduction; else give the data more elements than there are indices.
 
     The additional elements are cut off again; negative indices count from the end of the data as it was.
     """
+    if site.attribute("axis", 0) < 0:
+        rank = site.rank(0, because="the axis is counted from the front")
+        replace_with_attributes(site, axis=site.attribute("axis") + rank)
+        return
     if has_attribute(site, "reduction"):
         leave_out_reduction(site)
         return

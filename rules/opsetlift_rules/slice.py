@@ -6,6 +6,7 @@ Slice  10: starts, ends, axes attributes -> inputs, +steps · 11: axes may be ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy
 
@@ -109,8 +110,41 @@ def write_axes_or_gather(site: Site) -> None:
         rank = site.rank(0, because="the runtime needs axes that are counted from the front")
         site.set_attribute("axes", counted_from_front(site, axes, rank))
         site.replace(site.op.copy(*site.inputs))
-    elif not _counts_bounds_from_front(site, is_attribute=is_attribute) and not is_attribute:
+    elif _counts_bounds_from_front(site, is_attribute=is_attribute):
+        if _is_any_apart(_named_axes(site, is_attribute=is_attribute)):
+            site.replace(site.op.copy(*site.inputs))
+    elif _is_any_apart(_named_axes(site, is_attribute=is_attribute)):
+        _slice_one_by_one(site, is_attribute=is_attribute)
+    elif not is_attribute:
         gather_what_steps_back(site)
+
+
+def _named_axes(site: Site, *, is_attribute: bool) -> list[int]:
+    known = None if is_attribute else site.constant_value(3)
+    given = site.attribute("axes") if is_attribute else None if known is None else known.reshape(-1).tolist()
+    return list(given or [])
+
+
+def _is_any_apart(axes: Sequence[int]) -> bool:
+    return any(after != before + 1 for before, after in pairwise(axes))
+
+
+def _slice_one_by_one(site: Site, *, is_attribute: bool) -> None:
+    """Slice one axis after the other, for runtimes that take axes next to one another only."""
+    value, axes = site.input(0), _named_axes(site, is_attribute=is_attribute)
+    if is_attribute:
+        for axis, start, end in zip(axes, site.attribute("starts"), site.attribute("ends"), strict=True):
+            value = site.op.copy(value, axes=[axis], starts=[start], ends=[end])
+        site.replace(value)
+        return
+    given = [site.constant_value(position) for position in range(1, len(site.inputs))]
+    known = [numbers.reshape(-1) for numbers in given if numbers is not None]
+    if len(known) < len(given):
+        return
+    for numbers in zip(*known, strict=True):
+        bounds = [site.constant(one[None], hint="bound") for one in numpy.array(numbers)]
+        value = site.op.Slice(value, *bounds)
+    site.replace(value)
 
 
 def _counts_bounds_from_front(site: Site, *, is_attribute: bool) -> bool:

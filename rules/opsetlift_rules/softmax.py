@@ -60,6 +60,22 @@ def transpose_axis_to_the_last(site: Site) -> None:
     site.replace(op.Transpose(site.op.copy(op.Transpose(site.input(0), perm=order), axis=-1), perm=inverse))
 
 
+def normalize_rows_or_count_the_axis(site: Site) -> None:
+    """Write the axis counted from the front; below 13, normalize rows of a matrix where dimensions follow the axis."""
+    is_flat = site.opset < _ONE_AXIS
+    axis, shape = site.attribute("axis", 1 if is_flat else -1), site.shape(0)
+    if is_flat and not (axis == -1 or (shape is not None and _is_last(site, axis, shape))):
+        op = site.op_at(opsets.BFLOAT16)
+        sizes = site.folded(lambda: str(op.Shape(site.input(0))), "shape")
+        site.replace(op.Reshape(site.op.copy(site.op.Flatten(site.input(0), axis=axis), axis=1), sizes))
+        return
+    rank = site.rank(0, because="the axis is counted from the front")
+    site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
+
+
+_ONE_AXIS = 13
+"""The first opset at which they normalize along one axis."""
+
 _AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"
 
 
@@ -74,5 +90,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Hardmax", make_axis_non_negative),
+    Fallback("Hardmax", normalize_rows_or_count_the_axis),
+    Fallback("LogSoftmax", normalize_rows_or_count_the_axis),
+    Fallback("Softmax", normalize_rows_or_count_the_axis),
 ]

@@ -5,9 +5,31 @@ Sum, Mean  6: -consumed_inputs · 8: +broadcasting · 13: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
+from opsetlift.rulebook.site import Site
 from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, copy_repeated_channels
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
+from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+
+def divide_the_sum_of_many(site: Site) -> None:
+    """Write a Mean of more than three values as a quotient, for runtimes that divide by others; else copy channels."""
+    if len(site.inputs) <= _FEW or site.dtype(0) not in FLOATING:
+        copy_repeated_channels(site)
+        return
+    site.rounds()
+    op = site.op
+    site.replace(op.Div(op.Sum(*site.inputs), site.constant(len(site.inputs), site.dtype(0), "count")))
+
+
+_FEW = 3
+
+_QUOTIENT = rounding(
+    divide_the_sum_of_many,
+    ulps=2,
+    when="there are more than three values",
+    because="a kernel may divide before it adds",
+)
 
 STEPS = [
     Step("Sum", 1, 6, up=remove_consumed_inputs, down=unchanged),
@@ -18,5 +40,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Sum", copy_repeated_channels),
-    Fallback("Mean", copy_repeated_channels),
+    Fallback("Mean", _QUOTIENT),
 ]

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site, pop_attribute
 from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.wider_dtypes import exact_wider_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.attributes import write_the_mode
 from opsetlift_rules.helpers.coordinates import Interpolation
 from opsetlift_rules.helpers.interpolation import Resampler, resampling
 from opsetlift_rules.helpers.resampled_axes import axes_by_scales
@@ -125,5 +126,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Upsample", _DECOMPOSE_OR_PASS_SCALES),
+    Fallback("Upsample", in_turn(write_the_mode, _DECOMPOSE_OR_PASS_SCALES)),
 ]

@@ -78,6 +78,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     ):
         if not is_taken:
             yield printable(f"  {what}{_source(target, key)}")
+    yield from _page_of_the_interface(target)
     if not target.takes_outputs_beside_others:
         source = _source(target, "outputs_beside_others")
         yield printable(f"  outputs of nodes with several get a node of their own{source}")
@@ -105,6 +106,13 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
         yield printable(f"  {quirk.text} [{quirk.source}]")
 
 
+def _page_of_the_interface(target: Target) -> Iterator[RenderableType]:
+    if not target.takes_undeclared_outputs:
+        yield printable(f"  shapes of outputs are declared{_source(target, 'undeclared_outputs')}")
+    if not target.takes_unread_inputs:
+        yield printable(f"  inputs that no node reads are read by Identity{_source(target, 'unread_inputs')}")
+
+
 def _sourced(found: object, target: Target, key: str) -> str:
     return f"{found}{_source(target, key)}" if key in target.sources else f"{found or 'not known'}"
 
@@ -128,6 +136,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_false_shapes": target.takes_false_shapes,
         "takes_unnamed_dimensions": target.takes_unnamed_dimensions,
         "takes_undeclared_shapes": target.takes_undeclared_shapes,
+        "takes_undeclared_outputs": target.takes_undeclared_outputs,
+        "takes_unread_inputs": target.takes_unread_inputs,
         "takes_captured_initializers": target.takes_captured_initializers,
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,

@@ -8,6 +8,7 @@ from opsetlift.conversion.captured_initializers import read_captured_initializer
 from opsetlift.conversion.ir_fitting import Fitting, IRFitting
 from opsetlift.conversion.own_constants import give_own_constants
 from opsetlift.conversion.own_outputs import keep_outputs_apart
+from opsetlift.conversion.unread_inputs import read_all_inputs
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.notes import take_notes
@@ -41,6 +42,11 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
         done.notes.append(
             f"kept {', '.join(map(repr, kept))} apart from other outputs or readers of their nodes, as "
             f"{runtime.called} would lose them"
+        )
+    if runtime is not None and not runtime.takes_unread_inputs and (read := read_all_inputs(walked)):
+        shown = f"{len(read)} {'input' if len(read) == 1 else 'inputs'}"
+        done.notes.append(
+            f"let Identity read {shown} that no node read, as {runtime.called} fails where it is given such"
         )
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)

@@ -9,6 +9,7 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.dtype_policy import CHANGE, dtype_that_would_do
 from opsetlift.conversion.own_constants import shared_defaults
+from opsetlift.conversion.untyped_outputs import has_no_shape
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
@@ -29,6 +30,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _outputs_of_refused_dtypes(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += _empty_values(facts, target)
+    found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
     if not (target.operators_to_check or target.dtypes_refused or target.constant_inputs or target.signatures):
@@ -73,6 +75,7 @@ def what_objections_depend_on(
         target.output_dtypes_refused,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
+        target.takes_undeclared_outputs,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
         target.takes_empty_values,
@@ -134,6 +137,16 @@ def _empty_values(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
 
 def _is_empty(info: ValueInfoProto, facts: ModelFacts) -> bool:
     return 0 in (facts.graph.shape(info.name) or ())
+
+
+def _shapeless_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The outputs of a model whose shape is not known."""
+    for info in facts.model.graph.output:
+        if has_no_shape(info.type):
+            sentence = (
+                f"the shape of the output {info.name!r} is not known, and {target.called} loads no output without one"
+            )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 
 def _inputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Refusal]:

@@ -26,7 +26,7 @@ from opsetlift.conversion.objections import (
     with_true_shapes,
 )
 from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensions
-from opsetlift.conversion.untyped_outputs import with_typed_outputs
+from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_outputs
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
@@ -102,6 +102,9 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
         result, more = validated(result, job.facts_of(result).tables.index)
         result, typed = with_typed_outputs(job.facts_of(result))
         notes += more + typed
+    if job.options.runtime is not None and not job.options.runtime.takes_undeclared_outputs:
+        result, shaped = with_shaped_outputs(job.facts_of(result))
+        notes += shaped
     if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
         # What a Loop gives is known once its body declares what it gives.
         result = with_true_bodies(job.facts_of(result))

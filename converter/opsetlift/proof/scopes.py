@@ -93,12 +93,21 @@ class ScopePair:
         """Why the nodes could not be aligned by the trace; empty where they are."""
         self._traces = traces
         try:
+            self._check_leading_copies(result.node[: max(0, self.trace.leading_copies)])
             self.aligned = list(_align(original.node[:], result.node[:], self.trace))
         except ValueError as error:
             self.problem = str(error)
         else:
-            equal = [one.position if one.is_same else -1 for one in self.aligned for _ in one.after]
+            equal = [-1] * self.trace.leading_copies
+            equal += [one.position if one.is_same else -1 for one in self.aligned for _ in one.after]
             self.result_index.take_over(self.index, equal)
+
+    def _check_leading_copies(self, leading: Sequence[NodeProto]) -> None:
+        are_copies = all((one.domain, one.op_type) == ("", "Identity") for one in leading)
+        if len(leading) != self.trace.leading_copies or not are_copies:
+            raise ValueError("the trace takes other nodes for copies before all others")
+        if not all(self.used.isdisjoint(one.output) for one in leading):
+            raise ValueError("copies have been put before all other nodes, and something reads them")
 
     @property
     def root(self) -> ScopePair:
@@ -233,7 +242,7 @@ def _align(nodes: Sequence[NodeProto], results: Sequence[NodeProto], trace: Scop
         if not 0 <= site.index < len(nodes):
             raise ValueError(f"the trace names node {site.index}, and the original has {len(nodes)}")
         sites[site.index] = site
-    index = position = 0
+    index, position = 0, trace.leading_copies
     for at in (*sorted(sites), len(nodes)):
         end = position + at - index
         if end > len(results):

@@ -48,7 +48,8 @@ def _scope_as_dict(scope: ScopeTrace) -> dict[str, Any]:
         }
         for site in scope.sites
     ]
-    return {"sites": sites, **_sets_as_lists(scope)}
+    leading = {"leading_copies": scope.leading_copies} if scope.leading_copies else {}
+    return {"sites": sites, **leading, **_sets_as_lists(scope)}
 
 
 def _sets_as_lists(trace: ScopeTrace | ConversionTrace) -> dict[str, list[str]]:
@@ -71,7 +72,8 @@ def _scope_from_dict(content: dict[str, Any]) -> ScopeTrace:
         if len(site) > 4:
             raise TypeError(f"a site has entries that are unknown: {str(site)[:80]}")
         sites.append(SiteTrace(index, start, stop, list(_applied(site))))
-    return ScopeTrace(sites, **_lists_as_sets(content))
+    leading = value(int, content.pop("leading_copies", 0))
+    return ScopeTrace(sites, leading, **_lists_as_sets(content))
 
 
 def _applied(site: dict[str, Any]) -> Iterator[tuple[Transition, Rule]]:

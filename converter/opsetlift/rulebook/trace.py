@@ -44,6 +44,8 @@ class ScopeTrace:
     """What happened in one scope. Nodes that no site names keep their order and their bytes."""
 
     sites: list[SiteTrace] = field(default_factory=list)
+    leading_copies: int = 0
+    """How many nodes were put before all others that copy inputs, and whose results nothing reads."""
     added_initializers: set[str] = field(default_factory=set)
     dropped_initializers: set[str] = field(default_factory=set)
     scalarized: set[str] = field(default_factory=set)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, pairwise
+from math import prod
 
 import numpy
 from onnx import GraphProto, NodeProto, helper
@@ -191,8 +192,24 @@ class Form:
     """Whether its first output is one of its graph."""
     shorter_inputs: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one than which it is shorter along an axis other than the attribute axis."""
-    resizes_channels: bool = False
+    may_resize_channels: bool = False
     """Whether its result has three axes or more, and may have another first or second size than its first input."""
+    resizes_channels: bool = False
+    """Whether constant scales or sizes change one of the first two axes."""
+    resizes_by_fractions: bool = False
+    """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
+    leaps: frozenset[str] = frozenset()
+    """Attributes and constant inputs, lists of numbers, each with one that is not one more than the one before it."""
+    misfits_axis: frozenset[str] = frozenset()
+    """Inputs whose shape is not that of the first input from the attribute axis on."""
+    differs_beside_axis: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that has another size along an axis other than the attribute axis."""
+    sizes_behind_axis: bool = False
+    """Whether an axis of its first input behind the attribute axis may have another size than 1."""
+    stacks_differ: bool = False
+    """Whether its first two inputs are stacks of matrices of other shapes, or a stack and a matrix."""
+    repeated_stacks: frozenset[str] = frozenset()
+    """Inputs that are stacks of several matrices, and of fewer than the first output."""
     takes_defaults_for_constants: bool = False
     """Whether an input that is an initializer is a constant to the runtime also where callers may override it."""
 
@@ -238,7 +255,7 @@ class Form:
             (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
             (self.is_read, lambda node, _, scope: _is_read(node, scope)),
             (self.gives_graph_outputs, lambda node, _, scope: _gives_graph_outputs(node, scope)),
-            (self.resizes_channels, lambda node, _, scope: _resizes_channels(node, scope)),
+            (self.may_resize_channels, lambda node, _, scope: _may_resize_channels(node, scope)),
             (self.behind, lambda node, _, scope: _is_behind(node, self.behind, scope)),
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
@@ -272,6 +289,14 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.leaps, lambda *facts: all(any(one != 1 for one in self._steps(name, *facts)) for name in self.leaps)),
+            (self.misfits_axis, self._misfits_the_axis),
+            (self.differs_beside_axis, self._differs_beside_the_axis),
+            (self.sizes_behind_axis, _has_sizes_behind_axis),
+            (self.stacks_differ, lambda node, _, scope: _has_other_stacks(node, scope)),
+            (self.repeated_stacks, self._repeats_stacks),
+            (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
+            (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
@@ -385,8 +410,43 @@ class Form:
         result = scope.shape(node.output[0])
         if result is None:
             return False
+        # Of several inputs of one name in the schema any may be repeated.
+        shapes = [(one.formal, scope.shape(one.name)) for one in operands(node, definition)[0]]
+        repeated = {formal for formal, shape in shapes if shape is not None and shape != result}
+        return self.widened_inputs <= repeated
+
+    def _steps(self, name: str, node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[int]:
+        """By how much each number of a list is above the one before it; of axes of the first input, from the front."""
+        numbers = next((list(one.ints) for one in node.attribute if one.name == name), None)
+        for one in operands(node, definition)[0] if numbers is None else ():
+            if one.formal == name and (known := scope.content(one.name)) is not None:
+                numbers = known.reshape(-1).tolist()
+        return [after - before for before, after in pairwise(numbers or [])]
+
+    def _misfits_the_axis(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
+        if not isinstance(axis, int) or shape is None:
+            return False
         shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
-        return all((shape := shapes.get(formal)) is not None and shape != result for formal in self.widened_inputs)
+        found = [shapes.get(formal) for formal in self.misfits_axis]
+        return all(one is not None and list(one) != list(shape[axis:]) for one in found)
+
+    def _differs_beside_the_axis(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        axis = _attribute(node, definition, "axis")
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        for formal, other in self.differs_beside_axis.items():
+            one, two = shapes.get(formal), shapes.get(other)
+            if one is None or two is None or len(one) != len(two) or not isinstance(axis, int):
+                return False
+            beside = [at for at in range(len(one)) if at != axis % len(one)]
+            if all(one[at] == two[at] for at in beside):
+                return False
+        return True
+
+    def _repeats_stacks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        counts = {one.formal: _matrices_in(one.name, scope) for one in operands(node, definition)[0]}
+        most = _matrices_in(node.output[0], scope)
+        return all(1 < (counts.get(formal) or 0) < (most or 0) for formal in self.repeated_stacks)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: max(map(abs, one.ints), default=0) for one in node.attribute}
@@ -551,7 +611,7 @@ def _gives_graph_outputs(node: NodeProto, scope: ScopeFacts) -> bool:
     return any(one.name == node.output[0] for one in scope.container.output)
 
 
-def _resizes_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+def _may_resize_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     shape, result = scope.shape(node.input[0]), scope.shape(node.output[0])
     if shape is None or result is None:
         return shape is None or len(shape) > _CHANNELS + 1
@@ -691,6 +751,56 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
             return None
         given = known.reshape(-1).tolist()
     return sorted(axis % rank for axis in given or range(rank))
+
+
+def _has_sizes_behind_axis(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
+    if not isinstance(axis, int):
+        return False
+    return axis != -1 if shape is None else any(size != 1 for size in shape[axis % len(shape) + 1 :])
+
+
+def _has_other_stacks(node: NodeProto, scope: ScopeFacts) -> bool:
+    first, second = (scope.shape(name) for name in node.input[:2])
+    return first is not None and second is not None and list(first[:-2]) != list(second[:-2])
+
+
+def _matrices_in(name: str, scope: ScopeFacts) -> int | None:
+    """How many matrices are in a stack; None where that is not known."""
+    shape = scope.shape(name)
+    sizes = [size for size in (shape or ())[:-2] if isinstance(size, int)]
+    return None if shape is None or len(sizes) != len(shape[:-2]) else prod(sizes)
+
+
+def _resizes_channels(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    axes = _attribute(node, definition, "axes")
+    factors = _factors(node, definition, scope)
+    if isinstance(axes, list) and (shape := scope.shape(node.input[0])) is not None:
+        pairs = zip(axes, factors, strict=False)
+        return any(axis % len(shape) <= _CHANNELS and factor != 1 for axis, factor in pairs)
+    return any(factor != 1 for factor in factors[: _CHANNELS + 1])
+
+
+def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[float]:
+    """How many times longer a Resize or Upsample makes each axis that it names.
+
+    Empty where that is not known; a size before that is not known counts as 1.
+    """
+    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    values = {formal: scope.content(named[formal]) for formal in ("scales", "sizes") if formal in named}
+    shape, axes = scope.shape(node.input[0]), _attribute(node, definition, "axes")
+    if shape is not None and isinstance(axes, list):
+        shape = [shape[axis] for axis in axes]
+    known = next((one for one in values.values() if one is not None and one.size), None)
+    if isinstance(attribute := _attribute(node, definition, "scales"), list):
+        known = numpy.array(attribute, numpy.float32)
+    if known is None or shape is None or known.size != len(shape):
+        return []
+    numbers = [float(one) for one in known.reshape(-1)]
+    if known.dtype.kind == "f":
+        return numbers
+    before = [size if isinstance(size, int) and size else 1 for size in shape]
+    return [one / size for one, size in zip(numbers, before, strict=True)]
 
 
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

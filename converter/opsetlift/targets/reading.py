@@ -20,6 +20,8 @@
     false_shapes = { are_taken = false, source = "docs" }
     unnamed_dimensions = { are_taken = false, source = "docs" }
     undeclared_shapes = { are_taken = false, source = "docs" }
+    undeclared_outputs = { are_taken = false, source = "docs" }
+    unread_inputs = { are_taken = false, source = "docs" }
     captured_initializers = { are_taken = false, source = "docs" }
     inputs_as_outputs = { are_taken = false, source = "docs" }
     initializers_as_outputs = { are_taken = false, source = "docs" }
@@ -86,31 +88,36 @@ each with a regular expression that is found in it), `within` (operators, one of
 in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the chain reads no
 constants), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices =
 "data" }), `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
-`gives_graph_outputs` (its first output is one), `resizes_channels` (a result of three axes or more has another first or
-second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
+`gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
+or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
 `magnitudes` (of attributes and constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant
 inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2),
 `is_read_beside` (something else reads a result along the chain, or a product that it reads), `other_axes` (lists of
 axes that are not the last one alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has
 another shape than the last axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0
-and 1 that a Cast made of truth values), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to
-the dtype before the Cast before it); the node is written so where all hold. `text` ends a sentence that begins with the
-runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes
-neither as inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model
-(with `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with
-inputs whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared
-shape; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
-`outputs_beside_others` whether they may be what a node with several outputs computes, without another name;
-`outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes read
-them, too; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a size of 0, and
-`empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are initializers, too, are
-constants.
-
-`shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after
-MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for computed
-from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all others, and so
-it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share
-constants. Copies are written where they are needed.
+and 1 that a Cast made of truth values), `resizes_channels` (constant scales or sizes change one of the first two axes),
+`resizes_by_fractions` (the sizes are no whole multiples of those before), `leaps` (lists with a number that is not one
+more than the one before it), `misfits_axis` (inputs that have not the shape of the first one from the attribute axis
+on), `differs_beside_axis` (inputs with others of which a size beside that axis differs), `sizes_behind_axis` (an axis
+behind the attribute axis may have another size than 1), `stacks_differ` (its first two inputs are stacks of matrices of
+other shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of fewer than the result),
+`ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype before the Cast before it); the
+node is written so where all hold. `text` ends a sentence that begins with the runtime. `input_dtypes_refused` and
+`constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
+constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with `only_as`, under these other
+names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which
+mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
+`initializers_as_outputs` whether outputs of the model may be what no node computes; `outputs_beside_others` whether
+they may be what a node with several outputs computes, without another name; `outputs_lost_where_read` names operators
+whose outputs it loses where they are outputs of the model and nodes read them, too; `undeclared_outputs` whether
+outputs may have no declared shape; `unread_inputs` whether inputs of the model may be read by no node; `empty_values`
+whether inputs of the model that are read, and what nodes compute, may have a size of 0, and `empty_outputs` whether its
+outputs may; `default_inputs` whether inputs of the model that are initializers, too, are constants. `shared_constants`
+names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after MatMul", after which
+other nodes no longer find a constant: what those in `as_values` have read is taken for computed from then on, which no
+input takes that needs a constant; what those in `alone` have read is lost for all others, and so it is after those in
+`alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share constants. Copies are
+written where they are needed.
 
 `contributed` names the operators of a domain beside ONNX's own by the release that has them first, in `since`; "never"
 stands for none. "QuantizeLinear of int16" is the operator on values of that dtype alone. `signatures` names a file
@@ -165,6 +172,8 @@ _KEYS_OF_FACT = {
     "false_shapes": {"are_taken", "source"},
     "unnamed_dimensions": {"are_taken", "source"},
     "undeclared_shapes": {"are_taken", "source"},
+    "undeclared_outputs": {"are_taken", "source"},
+    "unread_inputs": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
@@ -202,7 +211,7 @@ _FORM_KEYS = {
         "is_constant",
         "is_read",
         "gives_graph_outputs",
-        "resizes_channels",
+        "may_resize_channels",
         "folds_what_graphs_inside_read",
         "reads_copies",
         "repeats_an_input",
@@ -211,6 +220,14 @@ _FORM_KEYS = {
         "has_more_rows",
         "lists_until_a_condition",
         "is_dilated",
+        "leaps",
+        "misfits_axis",
+        "differs_beside_axis",
+        "sizes_behind_axis",
+        "stacks_differ",
+        "repeated_stacks",
+        "resizes_channels",
+        "resizes_by_fractions",
     ),
     *(
         "uneven",
@@ -285,6 +302,9 @@ _SETS_OF_NAMES = (
         "not_behind",
         "not_read_by",
         "joins_channels_behind",
+        "leaps",
+        "misfits_axis",
+        "repeated_stacks",
         "stored_dtypes",
     ),
 )
@@ -390,6 +410,8 @@ class _Reader:
             takes_empty_outputs=bool(release.get("empty_outputs", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
             takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
+            takes_undeclared_outputs=bool(release.get("undeclared_outputs", {}).get("are_taken", True)),
+            takes_unread_inputs=bool(release.get("unread_inputs", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
             computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
@@ -599,7 +621,7 @@ class _Reader:
             is_constant=entry.get("is_constant", False),
             is_read=entry.get("is_read", False),
             gives_graph_outputs=entry.get("gives_graph_outputs", False),
-            resizes_channels=entry.get("resizes_channels", False),
+            may_resize_channels=entry.get("may_resize_channels", False),
             folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
             reads_copies=entry.get("reads_copies", False),
             repeats_an_input=entry.get("repeats_an_input", False),
@@ -608,6 +630,11 @@ class _Reader:
             has_more_rows=entry.get("has_more_rows", False),
             lists_until_a_condition=entry.get("lists_until_a_condition", False),
             passes_inputs_on=entry.get("passes_inputs_on", False),
+            differs_beside_axis=entry.get("differs_beside_axis", {}),
+            sizes_behind_axis=entry.get("sizes_behind_axis", False),
+            stacks_differ=entry.get("stacks_differ", False),
+            resizes_channels=entry.get("resizes_channels", False),
+            resizes_by_fractions=entry.get("resizes_by_fractions", False),
             takes_defaults_for_constants=False,  # that is of the release
             input_counts=frozenset(entry.get("input_counts", ())),
             **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},

@@ -58,6 +58,10 @@ class Target:
     """Whether sizes of a subgraph's inputs and outputs may be left open without a name."""
     takes_undeclared_shapes: bool = True
     """Whether values may have no declared shape: not where it reuses memory by shapes that it infers wrongly."""
+    takes_undeclared_outputs: bool = True
+    """Whether outputs of a model may have no declared shape."""
+    takes_unread_inputs: bool = True
+    """Whether a model may have inputs that no node reads."""
     takes_captured_initializers: bool = True
     """Whether subgraphs may read initializers of the graph that no node of the graph itself reads."""
     takes_outputs_beside_others: bool = True

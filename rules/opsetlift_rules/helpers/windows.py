@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy
 
@@ -100,9 +101,12 @@ class Windows:
         return self.rounds_up or self.is_dilated or not inside
 
 
-def windows_of(site: Site) -> Windows:
-    """The windows of a pooling. Refuses where pads that follow from the input's sizes cannot be known."""
-    kernel = tuple(site.attribute("kernel_shape", ()))
+def windows_of(site: Site, kernel_shape: Sequence[int] = ()) -> Windows:
+    """The windows of a pooling, or of another node with this kernel.
+
+    Refuses where pads that follow from the input's sizes cannot be known.
+    """
+    kernel = tuple(kernel_shape or site.attribute("kernel_shape", ()))
     if not kernel:
         site.refuse(Why.INVALID_MODEL, "the attribute kernel_shape is missing")
     rank = len(kernel)
@@ -134,6 +138,22 @@ def _padded_to_same(site: Site, windows: Windows, auto_pad: str) -> Windows:
     less, more = (tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals))
     begin, end = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
     return Windows(windows.kernel, windows.strides, windows.dilations, begin, end, windows.sizes, False)
+
+
+def spelt_out_windows(site: Site) -> dict[str, Any]:
+    """The attributes that say what `auto_pad` and the shape of a convolution's weights say; none where neither does.
+
+    Refuses where pads that follow from the input's sizes cannot be known.
+    """
+    weights = site.shape(1) if len(site.inputs) > 1 else None
+    kernel = site.attribute("kernel_shape") or [size for size in (weights or [])[2:] if isinstance(size, int)]
+    is_named = bool(site.attribute("kernel_shape"))
+    if not kernel or (weights is not None and len(kernel) != len(weights) - 2):
+        return {}
+    if site.attribute("auto_pad", "NOTSET").startswith("SAME"):
+        pads = list(windows_of(site, kernel).pads)
+        return {"kernel_shape": kernel, "pads": pads, "auto_pad": None}
+    return {} if is_named else {"kernel_shape": kernel}
 
 
 def writes_same_as_pads(site: Site) -> bool:
