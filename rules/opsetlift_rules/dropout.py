@@ -168,21 +168,19 @@ def cast_data_and_ratio(site: Site) -> None:
     widen_if_lost(site)
 
 
-def copy_by_identity(site: Site) -> None:
-    """Replace a Dropout that drops nothing, and whose mask nothing reads, with Identity."""
+def copy_or_leave_out_training_mode(site: Site) -> None:
+    """Replace a Dropout of which only the data is left with Identity; else write no training_mode and no mask."""
     if not site.is_read(1) and not (site.input(2) if len(site.inputs) > _TRAINS else ""):
         site.keep_outputs(1)
         site.replace(site.op.Identity(site.input(0)))
+    else:
+        leave_out_training_mode(site)
 
 
 _TRAINS = 2
 """The input training_mode."""
 
 _UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
-
-FALLBACKS = [
-    Fallback("Dropout", leave_out_training_mode),
-]
 
 STEPS = [
     Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),
@@ -194,5 +192,5 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Dropout", copy_by_identity),
+    Fallback("Dropout", copy_or_leave_out_training_mode),
 ]
