@@ -96,9 +96,11 @@ def find_target(wanted: str) -> Target:
         TargetFileError: A file does not describe a runtime.
     """
     found = _found(wanted)
-    if not found.outputs_refused_as or any(wanted.strip().lower().startswith(one) for one in found.outputs_refused_as):
-        return found
-    return replace(found, output_dtypes_refused=frozenset())
+    named = wanted.strip().lower()
+    for name, dtypes in found.output_dtypes_refused_as.items():
+        if named.startswith(name):
+            return replace(found, output_dtypes_refused=found.output_dtypes_refused | dtypes)
+    return found
 
 
 def _found(wanted: str) -> Target:

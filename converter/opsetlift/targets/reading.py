@@ -390,8 +390,7 @@ class _Reader:
             ir_versions=self._range(f"{where}, ir", release.get("ir", {}), OLDEST_IR_VERSION),
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
-            output_dtypes_refused=frozenset(map(self._dtype, self._names(release, "output_dtypes_refused"))),
-            outputs_refused_as=frozenset(self._names(release, "output_dtypes_refused", "only_as")),
+            **self._output_dtypes_refused(release),
             operators_lacking=frozenset(
                 [
                     *self._names(release, "operators_lacking"),
@@ -424,6 +423,14 @@ class _Reader:
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _output_dtypes_refused(self, release: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the runtime under each of its names, or under some of its other names alone."""
+        dtypes = frozenset(map(self._dtype, self._names(release, "output_dtypes_refused")))
+        only_as = self._names(release, "output_dtypes_refused", "only_as")
+        if only_as:
+            return {"output_dtypes_refused_as": dict.fromkeys(only_as, dtypes)}
+        return {"output_dtypes_refused": dtypes}
 
     def _forms_at(self, version: str, like: str, where: str, release: Mapping[str, Any]) -> Iterator[Form]:
         """The forms that a version does not take; `like` is the measured one whose forms it is taken to have."""

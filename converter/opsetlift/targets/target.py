@@ -50,8 +50,8 @@ class Target:
     """Dtypes that it computes, but does not take as inputs of a model."""
     output_dtypes_refused: frozenset[str] = frozenset()
     """Dtypes that it computes, but of which it gives no outputs of a model."""
-    outputs_refused_as: frozenset[str] = frozenset()
-    """Other names of the runtime under which alone it refuses these outputs; under all of its names where empty."""
+    output_dtypes_refused_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Those under other names that the runtime has."""
     takes_false_shapes: bool = True
     """Whether it loads models that declare shapes of values which are not the computed ones."""
     takes_unnamed_dimensions: bool = True
