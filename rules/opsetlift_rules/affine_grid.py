@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, rounding
+from opsetlift.rulebook.rule import Fallback, Introduction, rounding
 from opsetlift.rulebook.site import Operators, Site, known_shape
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -87,4 +87,8 @@ _COMPUTE_THE_GRID_WITH_MATMUL = rounding(
 
 INTRODUCTIONS = [
     Introduction("AffineGrid", 20, down=_COMPUTE_THE_GRID_WITH_MATMUL),
+]
+
+FALLBACKS = [
+    Fallback("AffineGrid", _COMPUTE_THE_GRID_WITH_MATMUL),
 ]

@@ -202,5 +202,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
+    Fallback("Shrink", decompose_shrink),
     Fallback("Celu", rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)),
 ]

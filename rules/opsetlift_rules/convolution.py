@@ -68,10 +68,12 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
 
 
 def write_pads_or_convolve_otherwise(site: Site) -> None:
-    """Write the pads that SAME_UPPER and SAME_LOWER mean, for runtimes that find others; else write the node otherwise.
+    """Write the pads that auto_pad and output_shape mean, for runtimes that find others; else write the node otherwise.
 
     The output has the input's sizes times the strides: the total of the pads does not depend on the sizes.
     """
+    if _writes_pads_of_output_shape(site):
+        return
     totals = _pads_of_same(site)
     if totals is None:
         convolve_rows_as_images_or_between_zeros(site)
@@ -84,6 +86,22 @@ def write_pads_or_convolve_otherwise(site: Site) -> None:
         extra = site.attribute("output_padding") or [0] * len(totals)
         site.set_attribute("output_padding", [one + max(0, -total) for one, total in zip(extra, totals, strict=True)])
     site.replace(site.op.copy(*site.inputs))
+
+
+def _writes_pads_of_output_shape(site: Site) -> bool:
+    """Write the pads and the zeros behind the output that output_shape asks for; returns whether that could be done."""
+    if not site.attribute("output_shape"):
+        return False
+    rank = len((site.shape(1) or [])[2:])
+    strides, dilations = (site.attribute(name) or [1] * rank for name in ("strides", "dilations"))
+    pads = _pads(site, strides)
+    zeros = [max(0, -one) for one in pads[rank:]]
+    extra = [one + more for one, more in zip(site.attribute("output_padding") or [0] * rank, zeros, strict=True)]
+    if not rank or any(one >= max(pair) for one, pair in zip(extra, zip(strides, dilations, strict=True), strict=True)):
+        return False
+    cut, added = [max(0, one) for one in pads], extra if any(extra) else None
+    site.replace(site.op.copy(*site.inputs, auto_pad=None, output_shape=None, pads=cut, output_padding=added))
+    return True
 
 
 def _pads_of_same(site: Site) -> list[int] | None:

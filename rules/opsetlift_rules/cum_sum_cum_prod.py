@@ -12,6 +12,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounded_cast, 
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers.axes import END, counted_from_front
+from opsetlift_rules.helpers.scalars import make_scalar
 
 # -0 added to any first element leaves it as it is.
 _START = {"CumSum": -0.0, "CumProd": 1.0}
@@ -100,8 +101,9 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if compute_dtype == dtype else str(op.Cast(result, to=dtype))
 
 
-def cast_axis_to_int32(site: Site) -> None:
-    """Cast the axis of CumSum to int32, as which the first runtimes with CumSum read it."""
+def write_axis_as_an_int32_scalar(site: Site) -> None:
+    """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it."""
+    make_scalar(site, 1)
     if site.dtype(1) == "int64":
         axis = site.input(1)
         site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))
@@ -125,5 +127,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", cast_axis_to_int32),
+    Fallback("CumSum", write_axis_as_an_int32_scalar),
 ]

@@ -18,6 +18,7 @@ from opsetlift.rulebook.site import Site, has_attribute, is_constant, pop_attrib
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
+from opsetlift_rules.helpers.scalars import scalar
 
 _TEST_FLAG = 6
 """The last opset at which Dropout has is_test, and so a training mode."""
@@ -133,7 +134,7 @@ def drop_what_random_numbers_choose(site: Site) -> None:
     one = site.constant(1.0, "double", "one")
 
     def share() -> str:
-        return str(op.Cast(_scalar(site, 1), to="double"))
+        return str(op.Cast(scalar(site, 1), to="double"))
 
     ratio = site.folded(share) if site.input(1) else site.constant(0.5, "double", "ratio")
     scale = site.folded(lambda: str(op.Cast(op.Div(one, op.Sub(one, ratio)), to=wide)))
@@ -143,7 +144,7 @@ def drop_what_random_numbers_choose(site: Site) -> None:
     output = op.Mul(masked, scale)
     output = output if dtype == wide else op.Cast(output, to=dtype)
     if not is_constant(site, 2):
-        trains = _scalar(site, 2)
+        trains = scalar(site, 2)
         mask = op.Or(op.Not(trains), mask)
         output = op.Where(trains, output, data)
     site.replace(output, mask)
@@ -152,13 +153,6 @@ def drop_what_random_numbers_choose(site: Site) -> None:
 def _seed(site: Site) -> float | None:
     seed = site.attribute("seed")
     return None if seed is None else float(seed)
-
-
-def _scalar(site: Site, position: int) -> str:
-    value = site.input(position)
-    if site.shape(value) == []:
-        return value
-    return str(site.op_at(opsets.BFLOAT16).Reshape(value, site.constant([], "int64", "scalar")))
 
 
 def _train_below_7(site: Site, ratio: float) -> None:
@@ -174,11 +168,19 @@ def cast_data_and_ratio(site: Site) -> None:
     widen_if_lost(site)
 
 
-_UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
+def copy_or_leave_out_training_mode(site: Site) -> None:
+    """Replace a Dropout of which only the data is left with Identity; else write no training_mode and no mask."""
+    if not site.is_read(1) and not (site.input(2) if len(site.inputs) > _TRAINS else ""):
+        site.keep_outputs(1)
+        site.replace(site.op.Identity(site.input(0)))
+    else:
+        leave_out_training_mode(site)
 
-FALLBACKS = [
-    Fallback("Dropout", leave_out_training_mode),
-]
+
+_TRAINS = 2
+"""The input training_mode."""
+
+_UNSET_RATIO = "13 says both 'not set: a copy of the input' and 'not set: 0.5' of the ratio; 22 keeps the latter"
 
 STEPS = [
     Step("Dropout", 1, 6, up=remove_consumed_inputs, down=unchanged),
@@ -187,4 +189,8 @@ STEPS = [
     Step("Dropout", 10, 12, up=move_ratio_to_an_input, down=move_ratio_to_an_attribute),
     Step("Dropout", 12, 13, up=unchanged, down=widen_values()),
     Step("Dropout", 13, 22, up=unchanged, down=cast_data_and_ratio, because=_UNSET_RATIO),
+]
+
+FALLBACKS = [
+    Fallback("Dropout", copy_or_leave_out_training_mode),
 ]

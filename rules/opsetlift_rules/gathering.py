@@ -17,6 +17,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.positions import Positions, tuple_length
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.signs import added_where, is_negative
 
 
@@ -135,6 +136,29 @@ def add_batch_indices(site: Site) -> None:
     site.replace(site.op.GatherND(data, op.Concat(*parts, indices, axis=rank - 1)))
 
 
+def gather_from_a_part_of_the_data(site: Site) -> None:
+    """Cut the data of GatherElements to the sizes of the indices, for runtimes that want equal ones.
+
+    The axis that the indices are of stays as it is. Where nothing is to be cut, the Max of the data and itself keeps it
+    apart from the node before.
+    """
+    data, indices = (site.shape(position) or [] for position in (0, 1))
+    if len(data) != len(indices):
+        return
+    axis = site.attribute("axis", 0) % len(data)
+    places = [place for place, size in enumerate(indices) if place != axis and size != data[place]]
+    if not places:
+        put_maxima_before(site)
+        return
+    value, op = site.input(0), site.op_at(opsets.BFLOAT16)
+    for place in places:
+        if not isinstance(size := indices[place], int):
+            return
+        # No Slice: optimisers leave out one that cuts no index off.
+        value = op.Gather(value, site.constant(numpy.arange(size), "int64", "places"), axis=place)
+    site.set_input(0, value)
+
+
 _EXAMPLES = "13 rewrites the examples and adds bfloat16"
 
 _NEGATIVE_INDICES = "11 adds negative indices; non-negative ones mean the same"
@@ -154,5 +178,6 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("Gather", make_indices_non_negative_or_cast),
+    Fallback("GatherElements", gather_from_a_part_of_the_data),
     Fallback("GatherND", cast_slices_or_gather_them_from_flat_data),
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -166,4 +166,8 @@ _DECOMPOSE_GRID_SAMPLE = rounding(decompose_grid_sample, ulps=_ULPS, when="the m
 
 INTRODUCTIONS = [
     Introduction("GridSample", 16, down=_DECOMPOSE_GRID_SAMPLE),
+]
+
+FALLBACKS = [
+    Fallback("GridSample", _DECOMPOSE_GRID_SAMPLE),
 ]

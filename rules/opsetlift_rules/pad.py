@@ -30,6 +30,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gather_within
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.scalars import make_scalar
 from opsetlift_rules.helpers.zeros import zero
 
 
@@ -340,8 +341,16 @@ STEPS = [
 ]
 
 
+_VALUE = 2
+"""The input constant_value, from opset 11 on."""
+
+
 def cast_or_slice_off_negative_pads(site: Site) -> None:
-    """Replace negative pads with a Slice, or pad in a type that the runtime supports, or gather what is repeated."""
+    """Replace negative pads with a Slice, or pad in a type that the runtime supports, or gather what is repeated.
+
+    The value becomes a scalar.
+    """
+    make_scalar(site, _VALUE)
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     elif not widen_to_kernel(site) and site.attribute("mode", "constant") != "constant":

@@ -16,7 +16,7 @@ from opsetlift.rulebook.rule import Apply, Fallback, Step, exact_cast, rounding,
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
     make_axes_non_negative,
     move_axes_to_an_attribute,
@@ -111,8 +111,24 @@ def _gives_a_scalar(site: Site) -> bool:
 
 
 def sort_axes(site: Site) -> None:
-    """Write the axes non-negative and in order, for runtimes that read no others."""
-    _sorts_axes(site)
+    """Write the axes non-negative and in order, for runtimes that read no others.
+
+    Where they are so, floats are kept apart from what is before.
+    """
+    if not _sorts_axes(site):
+        _keeps_apart(site)
+
+
+def _keeps_apart(site: Site) -> bool:
+    """Whether the runtime computes the dtype: then the input is the Max of itself, so that nothing is merged."""
+    dtype = site.dtype(0)
+    if dtype not in _MAXIMA or not all(site.computes(one, T=dtype) for one in (site.node.op_type, "Max")):
+        return False
+    put_maxima_before(site, dtypes=_MAXIMA)
+    return True
+
+
+_MAXIMA = (*FIRST_FLOATS, "int32", "int64")
 
 
 def _sorts_axes(site: Site) -> bool:
@@ -145,9 +161,11 @@ def sort_axes_or_negate_twice(site: Site) -> None:
 def sum_integers_in_parts(site: Site) -> None:
     """Sum in a type that the runtime supports; int64 in parts of so few bits that no sum exceeds double or int32.
 
-    The parts are put together in int64, which wraps around as the sum does. Floats are kept apart from what is before.
+    The parts are put together in int64, which wraps around as the sum does. What the runtime computes is kept apart
+    from what is before.
     """
-    put_maxima_before(site)
+    if _keeps_apart(site):
+        return
     dtype = next((one for one in ("double", "int32") if site.computes("ReduceSum", T=one)), None)
     if widen_to_kernel(site) or site.dtype(0) != "int64" or dtype is None:
         return
@@ -180,8 +198,11 @@ _MOST_FACTORS = 64
 
 
 def multiply_vector_elements(site: Site) -> None:
-    """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype."""
-    if widen_to_kernel(site):
+    """Replace ReduceProd of a short vector, mostly a shape, with Mul, for runtimes without the dtype.
+
+    A dtype that it has is kept apart from what is before.
+    """
+    if _keeps_apart(site) or widen_to_kernel(site):
         return
     dims = known_shape(site, 0)
     if dims is None or len(dims) != 1 or not 0 < dims[0] <= _MOST_FACTORS or site.input(1):
@@ -199,8 +220,10 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     """Compute ReduceMin or ReduceMax in a type that the runtime supports; of int64 by its halves.
 
     The extreme of the upper halves comes first, then that of the lower halves beside it. Over no elements both halves
-    are those of the end of the range.
+    are those of the end of the range. What the runtime computes is kept apart from what is before.
     """
+    if _keeps_apart(site):
+        return
     if site.dtype(0) != "int64":
         if _is_never_empty(site):
             widen_to_kernel(site)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
@@ -211,6 +211,12 @@ STEPS = [
     Step("RoiAlign", 16, 22, up=unchanged, down=exact_cast("bfloat16", through="float")),
 ]
 
+_DECOMPOSE_ROI_ALIGN = rounding(decompose_roi_align, ulps=_ULPS, because=_BECAUSE)
+
 INTRODUCTIONS = [
-    Introduction("RoiAlign", 10, down=rounding(decompose_roi_align, ulps=_ULPS, because=_BECAUSE)),
+    Introduction("RoiAlign", 10, down=_DECOMPOSE_ROI_ALIGN),
+]
+
+FALLBACKS = [
+    Fallback("RoiAlign", _DECOMPOSE_ROI_ALIGN),
 ]

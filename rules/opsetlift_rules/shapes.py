@@ -195,8 +195,11 @@ def make_axes_non_negative(site: Site) -> None:
 
 def move_squeeze_axes_to_an_attribute(site: Site) -> None:
     """Move the axes of Squeeze-13 to the attribute of Squeeze-11; with axes computed at run time, use Reshape."""
-    if move_constant_axes_to_an_attribute(site):
-        return
+    if not move_constant_axes_to_an_attribute(site):
+        _reshape_by_computed_axes(site)
+
+
+def _reshape_by_computed_axes(site: Site) -> None:
     because = "the axes are computed at run time"
     count = list_length(site, 1, because=because)
     rank = site.rank(0, because=because)
@@ -258,12 +261,29 @@ def write_non_negative_axes(site: Site) -> None:
     if has_attribute(site, "axes"):
         make_axes_non_negative(site)
         return
+    if len(site.inputs) > 1 and site.input(1):
+        _write_axes_input(site)
+        return
     dims = static_shape(site, 0, because="without axes all dimensions of size 1 are removed")
     axes = [axis for axis, dim in enumerate(dims) if dim == 1]
     if axes:
         site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0), site.constant(axes, "int64")))
     else:
         site.replace(site.op.Identity(site.input(0)))
+
+
+def _write_axes_input(site: Site) -> None:
+    axes = site.constant_value(1)
+    ones = [place for place, size in enumerate(site.shape(0) or []) if size == 1]
+    if axes is None and site.shape(1) == [1] and len(ones) == 1 and None not in (site.shape(0) or []):
+        # No other axis can be removed.
+        site.set_input(1, site.constant(ones, "int64"))
+    elif axes is None:
+        _reshape_by_computed_axes(site)
+    elif axes.size and axes.min() < 0:
+        rank = site.rank(0, because="negative axes count from the last dimension")
+        axes_from_front = counted_from_front(site, axes.reshape(-1).tolist(), rank)
+        site.set_input(1, site.constant(axes_from_front, "int64"))
 
 
 def unsqueeze_one_axis_at_a_time(site: Site) -> None:

@@ -45,8 +45,11 @@ def compute_integers_or_gather(site: Site) -> None:
 def compute_the_condition_or_replace(site: Site) -> None:
     """Compute a constant condition where the runtime has the kernel, but no such constants; else replace Where.
 
-    What is broadcast goes first, with the opposite condition, where the other is not.
+    A constant condition that is the same for all elements leaves one input. What is broadcast goes first, with the
+    opposite condition, where the other is not.
     """
+    if _keeps_one_input(site):
+        return
     has_kernel = site.computes("Where", T=site.dtype(1))
     if has_kernel and _chooses_in_a_row(site):
         return
@@ -57,6 +60,18 @@ def compute_the_condition_or_replace(site: Site) -> None:
         site.replace(site.op.Where(site.op.Not(condition), second, first))
     else:
         compute_integers_or_gather(site)
+
+
+def _keeps_one_input(site: Site) -> bool:
+    condition = site.constant_value(0)
+    target = common_shape([site.shape(value) for value in site.inputs])
+    sizes = [dim for dim in target or () if isinstance(dim, int)]
+    if condition is None or condition.all() != condition.any() or target is None or len(sizes) < len(target):
+        return False
+    op, kept = site.op_at(opsets.BFLOAT16), site.input(1 if condition.all() else 2)
+    is_whole = site.shape(kept) == sizes
+    site.replace(op.Identity(kept) if is_whole else op.Expand(kept, site.constant(sizes, "int64", "shape")))
+    return True
 
 
 def _chooses_in_a_row(site: Site) -> bool:

@@ -69,7 +69,7 @@ def openvino_engine():
         request.infer(inputs)
         if len(compiled.outputs) != len(wanted):
             raise RuntimeError("it has %d outputs instead of %d" % (len(compiled.outputs), len(wanted)))
-        return {name: request.get_output_tensor(place).data for place, name in enumerate(wanted)}
+        return {name: numpy.array(request.get_output_tensor(place).data) for place, name in enumerate(wanted)}
 
     return run
 

@@ -65,22 +65,20 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
             yield printable(f"  {what}: {_sourced(', '.join(sorted(names)), target, key)}")
     if not target.has_functions:
         yield printable(f"  functions are inlined for it{_source(target, 'functions')}")
-    if not target.takes_open_dimensions:
-        yield printable(f"  inputs need fixed sizes{_source(target, 'open_dimensions')}")
-    if not target.takes_false_shapes:
-        yield printable(f"  declared shapes must match the computed ones{_source(target, 'false_shapes')}")
-    if not target.takes_unnamed_dimensions:
-        yield printable(f"  open sizes in subgraphs get names{_source(target, 'unnamed_dimensions')}")
-    if not target.takes_undeclared_shapes:
-        yield printable(f"  shapes of all values are declared{_source(target, 'undeclared_shapes')}")
+    for is_taken, what, key in (
+        (target.takes_open_dimensions, "inputs need fixed sizes", "open_dimensions"),
+        (target.takes_false_shapes, "declared shapes must match the computed ones", "false_shapes"),
+        (target.takes_unnamed_dimensions, "open sizes in subgraphs get names", "unnamed_dimensions"),
+        (target.takes_undeclared_shapes, "shapes of all values are declared", "undeclared_shapes"),
+        (target.takes_captured_initializers, "no initializers that only subgraphs read", "captured_initializers"),
+        (target.takes_inputs_as_outputs, "no outputs that are inputs of the model", "inputs_as_outputs"),
+        (target.takes_initializers_as_outputs, "no outputs that are initializers", "initializers_as_outputs"),
+        (target.takes_empty_values, "no values with a size of 0", "empty_values"),
+        (target.takes_empty_outputs, "no outputs with a size of 0", "empty_outputs"),
+    ):
+        if not is_taken:
+            yield printable(f"  {what}{_source(target, key)}")
     yield from _page_of_the_interface(target)
-    if not target.takes_captured_initializers:
-        source = _source(target, "captured_initializers")
-        yield printable(f"  no initializers that only subgraphs read{source}")
-    if not target.takes_inputs_as_outputs:
-        yield printable(f"  no outputs that are inputs of the model{_source(target, 'inputs_as_outputs')}")
-    if not target.takes_initializers_as_outputs:
-        yield printable(f"  no outputs that are initializers{_source(target, 'initializers_as_outputs')}")
     if not target.takes_outputs_beside_others:
         source = _source(target, "outputs_beside_others")
         yield printable(f"  outputs of nodes with several get a node of their own{source}")
@@ -145,6 +143,8 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "takes_outputs_beside_others": target.takes_outputs_beside_others,
         "outputs_lost_where_read": sorted(target.outputs_lost_where_read),
+        "takes_empty_values": target.takes_empty_values,
+        "takes_empty_outputs": target.takes_empty_outputs,
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,
         "misread_producers": {name: sorted(read) for name, read in target.misread_producers.items()},
         "kernels": {

@@ -29,6 +29,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _inputs_of_refused_dtypes(facts, target)
     found += _outputs_of_refused_dtypes(facts, target)
     found += _uncomputed_outputs(facts, target)
+    found += _empty_values(facts, target)
     found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
     found += shared_defaults(facts.model, target)
     found += [] if target.takes_unnamed_dimensions else _shapeless_values(facts, target)
@@ -77,6 +78,8 @@ def what_objections_depend_on(
         target.takes_undeclared_outputs,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
+        target.takes_empty_values,
+        target.takes_empty_outputs,
         target.shared_constants,
     )
 
@@ -111,6 +114,29 @@ def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
         if not is_taken:
             sentence = f"the output {info.name!r} is {what}, and {target.called} gives only what nodes compute"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _empty_values(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """What has a size of 0, where the runtime takes no such values, or no such outputs."""
+    graph, index = facts.model.graph, facts.graph.index
+    given = (
+        [] if target.takes_empty_outputs else [f"output {one.name!r}" for one in graph.output if _is_empty(one, facts)]
+    )
+    if not target.takes_empty_values:
+        read = (one for one in graph.input if one.name not in facts.cut_inputs and index.use_count(one.name))
+        given += [f"input {one.name!r}" for one in read if _is_empty(one, facts)]
+    for shown in given:
+        sentence = f"{shown} has a size of 0, and {target.called} takes none without elements"
+        yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+    for scope in () if target.takes_empty_values else facts.all_scopes():
+        for node in scope.container.node:
+            for name in node.output if node.op_type != "Constant" else ():
+                if name and 0 in (scope.shape(name) or ()):
+                    yield _refusal(f"{target.called} takes no values without elements, as {name!r} is", node, scope)
+
+
+def _is_empty(info: ValueInfoProto, facts: ModelFacts) -> bool:
+    return 0 in (facts.graph.shape(info.name) or ())
 
 
 def _shapeless_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:

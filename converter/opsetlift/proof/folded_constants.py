@@ -73,6 +73,8 @@ def _computed(model: ClassedModel, names: list[str]) -> tuple[dict[str, Array], 
         name = pending.pop()
         position = index.positions.get(name)
         if position is None:
+            if name not in index.initializers:
+                raise ModelFileError(f"nothing computes {name!r} before it is read")
             initializers[name] = None
         elif position not in positions:
             positions.add(position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import onnx
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import all_tensors, repaired
+from opsetlift.model.files import ModelFileError, all_tensors, repaired, validated
 from opsetlift.model.scopes import imported_opsets, subgraphs_within
 from opsetlift.proof.certificate import Outcome
 from opsetlift.proof.compare import EXACT, Tolerance
@@ -407,6 +408,8 @@ def _loaded(model: ModelOrPath, base_dir: str) -> tuple[ModelProto, str]:
 def _as_converted(model: ModelProto) -> ModelProto:
     """The model as a conversion reads it: repaired, and of conflicting imports the last one counts."""
     found, _ = repaired(model)
+    with suppress(ModelFileError):  # of what is not sound, the run tells
+        found, _ = validated(found)
     imported = imported_opsets(found.opset_import)
     if len(imported) == len(found.opset_import):
         return found

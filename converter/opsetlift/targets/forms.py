@@ -184,6 +184,16 @@ class Form:
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
+    lists_until_a_condition: bool = False
+    """Whether it is a Loop that gives lists of what its runs give, and its body computes whether it goes on."""
+    is_read: bool = False
+    """Whether a node reads its first output."""
+    gives_graph_outputs: bool = False
+    """Whether its first output is one of its graph."""
+    shorter_inputs: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one than which it is shorter along an axis other than the attribute axis."""
+    may_resize_channels: bool = False
+    """Whether its result has three axes or more, and may have another first or second size than its first input."""
     resizes_channels: bool = False
     """Whether constant scales or sizes change one of the first two axes."""
     resizes_by_fractions: bool = False
@@ -231,6 +241,7 @@ class Form:
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
+            (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
             (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
             (
@@ -242,6 +253,9 @@ class Form:
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
             (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
+            (self.is_read, lambda node, _, scope: _is_read(node, scope)),
+            (self.gives_graph_outputs, lambda node, _, scope: _gives_graph_outputs(node, scope)),
+            (self.may_resize_channels, lambda node, _, scope: _may_resize_channels(node, scope)),
             (self.behind, lambda node, _, scope: _is_behind(node, self.behind, scope)),
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
@@ -286,6 +300,7 @@ class Form:
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
+            (self.shorter_inputs, self._has_shorter_inputs),
             (self._tells_of_inputs, self._has_its_inputs),
         )
         return tuple(test for named, test in tests if named)
@@ -378,7 +393,7 @@ class Form:
         return scope.is_constant(name) or (self.takes_defaults_for_constants and scope.is_initializer(name))
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        found = {one.name for one in node.attribute if min([one.i, *one.ints]) < 0}
+        found = {one.name for one in node.attribute if min([one.i, one.f, *one.ints, *one.floats]) < 0}
         for one in operands(node, definition)[0]:
             known = scope.constant(one.name) if one.formal in self.negative else None
             if known is not None and bool((known < 0).any()):
@@ -477,6 +492,20 @@ class Form:
                 return False
         return True
 
+    def _has_shorter_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        axis = _attribute(node, definition, "axis")
+        assert isinstance(axis, int)
+        for formal, other in self.shorter_inputs.items():
+            shape, limit = shapes.get(formal), shapes.get(other)
+            if shape is None or limit is None or not -len(shape) <= axis < len(shape) == len(limit):
+                return False
+            pairs = list(zip(shape, limit, strict=True))
+            del pairs[axis]
+            if not any(isinstance(size, int) and isinstance(most, int) and size < most for size, most in pairs):
+                return False
+        return True
+
     def _stores_one_of_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
@@ -568,6 +597,25 @@ def _is_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) ->
 
 def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
     return any(one.op_type in operators and node.output[0] in one.input for one in scope.container.node)
+
+
+def _is_read(node: NodeProto, scope: ScopeFacts) -> bool:
+    name = node.output[0]
+    return any(
+        name in one.input or any(name in referenced_names(graph) for _, graph in subgraphs(one))
+        for one in scope.container.node
+    )
+
+
+def _gives_graph_outputs(node: NodeProto, scope: ScopeFacts) -> bool:
+    return any(one.name == node.output[0] for one in scope.container.output)
+
+
+def _may_resize_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape, result = scope.shape(node.input[0]), scope.shape(node.output[0])
+    if shape is None or result is None:
+        return shape is None or len(shape) > _CHANNELS + 1
+    return len(shape) > _CHANNELS + 1 and shape[: _CHANNELS + 1] != result[: _CHANNELS + 1]
 
 
 def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
@@ -798,6 +846,9 @@ _MOST_STEPS_FROM_SIZES = 8
 _MOST_STEPS_BEHIND = 12
 """How many nodes may stand between a node and one that it is behind."""
 
+_BEFORE_STATES = 2
+"""The inputs of a Loop before its states."""
+
 _SQUARE = 2
 
 _CHANNELS = 1
@@ -896,6 +947,19 @@ def _given_by_subgraphs(node: NodeProto, scope: ScopeFacts) -> Iterator[tuple[Sc
 
 def _counts_its_runs(node: NodeProto) -> bool:
     return any(graph.input and _reads(graph, graph.input[0].name) for _, graph in subgraphs(node))
+
+
+def _lists_until_a_condition(node: NodeProto) -> bool:
+    if len(node.output) <= len(node.input) - _BEFORE_STATES:
+        return False
+    for _, graph in subgraphs(node):
+        goes_on, taken = graph.output[0].name, {graph.input[1].name, *(one.name for one in graph.initializer)}
+        computes = {name: one for one in graph.node for name in one.output}
+        while goes_on in computes and computes[goes_on].op_type == "Identity":
+            goes_on = computes[goes_on].input[0]
+        if goes_on in computes and goes_on not in taken and computes[goes_on].op_type != "Constant":
+            return True
+    return False
 
 
 def _passes_inputs_on(node: NodeProto) -> bool:

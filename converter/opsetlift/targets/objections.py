@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 from onnx import NodeProto
+from onnx.defs import OpSchema
 
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import called_function_key
@@ -21,7 +23,15 @@ def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Targe
     if (domain, node.op_type) not in target.operators_to_check or called_function_key(node) in scope.model.functions:
         return ""
     definition = history.definition(domain, node.op_type, opset)
+    if definition is None and domain not in CONVERTED_DOMAINS:
+        definition = _undefined(domain, node.op_type)
     return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
+
+
+@cache
+def _undefined(domain: str, operator: str) -> Definition:
+    """An operator that onnx does not define: nodes are told by their attributes, and by how many inputs they have."""
+    return Definition(OpSchema(operator, domain, 1))
 
 
 def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) -> str:

@@ -72,6 +72,10 @@ class Target:
     """Whether an output of the model may be an input of it."""
     takes_initializers_as_outputs: bool = True
     """Whether an output of the model may be an initializer."""
+    takes_empty_values: bool = True
+    """Whether inputs of the model that are read, and what nodes compute, may have a size of 0."""
+    takes_empty_outputs: bool = True
+    """Whether outputs of the model may have a size of 0."""
     shared_constants: SharedConstants | None = None
     """Where it loses constants that several nodes read; None where it loses none."""
     misread_producers: Mapping[str, frozenset[str]] = field(default_factory=dict)
