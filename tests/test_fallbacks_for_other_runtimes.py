@@ -1721,3 +1721,25 @@ class TestONNXJs:
     def test_what_it_lacks_is_refused(self) -> None:
         text = "g (float[2,3] x) => (float[2,3] y) { y = Erf (x) }"
         refused(text, "onnxjs==0.1.8", opset=9, because="Erf")
+
+    def test_no_function_is_computed_of_them(self) -> None:
+        given = model(
+            '<ir_version: 3, opset_import: ["": 8]> g (float[1,4] x, float[4] w) => (float[1,4] y) '
+            "<float[4] v = {1,2,3,4}> { n = Neg (w) y = Mul (x, n) }"
+        )
+        given.graph.initializer[0].name = "w"
+        with pytest.raises(ConversionRefused, match="no function of a constant"):
+            convert(given, target="opencv==4.3")
+
+    @pytest.mark.parametrize(("sizes", "because"), [("", ""), (", int64[4] s", "no computed sizes")])
+    def test_sizes_of_a_resize_are_taken_by_4_5_where_they_are_constants(self, sizes: str, because: str) -> None:
+        constants = "float[0] e = {}" + ("" if sizes else ", int64[4] s = {1,2,8,12}")
+        text = (
+            f"g (float[1,2,4,6] x{sizes}) => (float[1,2,A,B] y) <{constants}> "
+            '{ y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> '
+            "(x, e, e, s) }"
+        )
+        if because:
+            refused(text, "opencv==4.5", because=because, opset=11)
+        else:
+            assert operators(converted(text, "opencv==4.5", opset=11)) == ["Resize"]

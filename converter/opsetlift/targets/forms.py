@@ -248,7 +248,7 @@ class Form:
                 self.repeats_an_input,
                 lambda node, *_: len({*filter(None, node.input)}) < len([*filter(None, node.input)]),
             ),
-            (self.is_constant, lambda node, _, scope: all(name and scope.is_constant(name) for name in node.input)),
+            (self.is_constant, lambda node, _, scope: all(name and self._is_known(name, scope) for name in node.input)),
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
