@@ -545,3 +545,12 @@ def test_onnxruntime_web_gives_no_outputs_of_64_bits_until_111() -> None:
         convert(model, target=target)
     changed = convert(model, target="onnxruntime-web==1.10", dtypes={"int64": "int32"}, dtype_interface="change")
     assert changed.model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.INT32
+
+
+def test_what_one_name_of_a_runtime_refuses_counts_under_no_other() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[N] x) => (int64[1] y) { y = Shape (x) }'
+    )
+    answers = {one.where: one.is_reachable for one in reach(model).targets}
+    assert answers["onnxruntime==1.8"]
+    assert answers["onnxruntime==1.11"]
