@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 
 from onnx import NodeProto
 from onnx.defs import OpSchema
@@ -28,7 +28,7 @@ def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Targe
     return "" if definition is None else next(_objections(node, definition, opset, scope, target), "")
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _undefined(domain: str, operator: str) -> Definition:
     """An operator that onnx does not define: nodes are told by their attributes, and by how many inputs they have."""
     return Definition(OpSchema(operator, domain, 1))
