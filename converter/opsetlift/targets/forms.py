@@ -427,13 +427,13 @@ class Form:
         axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
         if not isinstance(axis, int) or shape is None:
             return False
-        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        shapes = _input_shapes(node, definition, scope)
         found = [shapes.get(formal) for formal in self.misfits_axis]
         return all(one is not None and list(one) != list(shape[axis:]) for one in found)
 
     def _differs_beside_the_axis(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         axis = _attribute(node, definition, "axis")
-        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        shapes = _input_shapes(node, definition, scope)
         for formal, other in self.differs_beside_axis.items():
             one, two = shapes.get(formal), shapes.get(other)
             if one is None or two is None or len(one) != len(two) or not isinstance(axis, int):
@@ -474,11 +474,11 @@ class Form:
         return all(found.get(name) not in last for name in self.other_axes)
 
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        shapes = _input_shapes(node, definition, scope)
         return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
 
     def _may_have_longer_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        shapes = _input_shapes(node, definition, scope)
         axis = _attribute(node, definition, "axis")
         assert isinstance(axis, int)
         for formal, other in self.longer_inputs.items():
@@ -493,7 +493,7 @@ class Form:
         return True
 
     def _has_shorter_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        shapes = {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+        shapes = _input_shapes(node, definition, scope)
         axis = _attribute(node, definition, "axis")
         assert isinstance(axis, int)
         for formal, other in self.shorter_inputs.items():
@@ -991,6 +991,13 @@ def _reaches(node: NodeProto, name: str, other: str) -> bool:
 def _is_uneven(node: NodeProto, name: str) -> bool:
     numbers = next((list(one.ints) for one in node.attribute if one.name == name), [])
     return numbers[: len(numbers) // 2] != numbers[len(numbers) // 2 :]
+
+
+def _input_shapes(
+    node: NodeProto, definition: Definition, scope: ScopeFacts
+) -> dict[str, list[int | str | None] | None]:
+    """The shape of each input, by its formal name; None where it is unknown."""
+    return {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
 
 
 def _attribute(node: NodeProto, definition: Definition, name: str) -> object:
