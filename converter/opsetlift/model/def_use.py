@@ -39,6 +39,7 @@ class DefUse:
         self._attributes_by_node: list[Sequence[AttributeProto]] | None = None
         self._subgraphs_by_node: dict[int, list[tuple[str, GraphProto]]] | None = None
         self._inputs: frozenset[str] | None = None
+        self._node_names: frozenset[str] | None = None
         self._initializers: dict[str, TensorProto | SparseTensorProto] | None = None
         self._children: dict[tuple[int, str], DefUse] = {}
         self._origin: DefUse | None = None
@@ -253,11 +254,22 @@ class DefUse:
         names.update(one if isinstance(one, str) else one.name for one in self.container.output)
         if isinstance(self.container, GraphProto):
             names.update(info.name for info in self.container.value_info)
-        names.update(*self.inputs_by_node, *self.outputs_by_node)
+        names.update(self._counts, self.positions)
         for child in self._children_in_order():
             names |= child.names()
         names.discard("")
         return names
+
+    @property
+    def own_node_names(self) -> frozenset[str]:
+        """The names of the nodes of the scope, as they were when they were first asked for."""
+        if self._node_names is None:
+            self._node_names = frozenset(map(attrgetter("name"), self._held_nodes))
+        return self._node_names
+
+    def node_names(self) -> frozenset[str]:
+        """Every name of a node in this scope and its subgraphs."""
+        return self.own_node_names.union(*(child.node_names() for child in self._children_in_order()))
 
     # Edits
 
@@ -424,3 +436,7 @@ class ModelIndex:
     def names(self) -> set[str]:
         """Every name of a value in the model."""
         return self.graph.names().union(*(self.function(one).names() for one in self._model.functions))
+
+    def node_names(self) -> frozenset[str]:
+        """Every name of a node in the model."""
+        return self.graph.node_names().union(*(self.function(one).node_names() for one in self._model.functions))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 
 from onnx import FunctionProto, ModelProto
 
 from opsetlift.model.def_use import ModelIndex
 from opsetlift.model.files.tensors import are_at_most
-from opsetlift.model.scopes import subgraphs_within
 
 NAMES_OF_RUNTIMES = frozenset({"squeeze_axes", "gemm_input_shape", "gemm_output_shape"})
 """Names that optimisers of onnxruntime give to initializers of theirs where no node has them, whatever initializers do.
@@ -87,16 +85,9 @@ class _OriginalNames:
             if self._bytes is not None:
                 return name.encode() in self._bytes
         if self._collected is None:
-            self._collected = frozenset(self._index.names().union(_node_names(self._model)))
+            self._collected = frozenset(self._index.names() | self._index.node_names())
             self._bytes = None
         return name in self._collected
-
-
-def _node_names(model: ModelProto) -> Iterator[str]:
-    for container in (model.graph, *model.functions):
-        yield from (node.name for node in container.node)
-        for graph in subgraphs_within(container):
-            yield from (node.name for node in graph.node)
 
 
 class FunctionNames:

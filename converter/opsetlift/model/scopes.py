@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
@@ -54,6 +55,11 @@ def graphs_of(attributes: Iterable[AttributeProto]) -> list[tuple[str, GraphProt
         elif kind == _GRAPHS:
             found += ((f"{attribute.name}[{number}]", graph) for number, graph in enumerate(attribute.graphs))
     return found
+
+
+def operators_of(nodes: Iterable[NodeProto]) -> set[tuple[str, str]]:
+    """The operators of nodes: domain, as it is spelt, and name."""
+    return set(map(attrgetter("domain", "op_type"), nodes))
 
 
 def subgraphs_within(container: Container) -> Iterator[GraphProto]:

@@ -12,6 +12,7 @@ from opsetlift.pipeline.results import Conversion as Conversion
 from opsetlift.pipeline.results import conversion_of
 from opsetlift.pipeline.stages import STAGES, run
 from opsetlift.rulebook.book import RuleBook
+from opsetlift.support.garbage import rarely_collected
 from opsetlift.targets import Target
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def convert(
         jobs=jobs,
     )
     options.need_a_destination()
-    return conversion_of(run(STAGES, Job(model, options, base_dir)))
+    with rarely_collected():  # until the job has gone, of which none is garbage
+        return conversion_of(run(STAGES, Job(model, options, base_dir)))
 
 
 _Kind = TypeVar("_Kind")

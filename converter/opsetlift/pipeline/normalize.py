@@ -13,6 +13,7 @@ from opsetlift.pipeline.results import ProofMissing as ProofMissing
 from opsetlift.pipeline.results import normalization_of
 from opsetlift.pipeline.stages import STAGES, run
 from opsetlift.rulebook.book import RuleBook
+from opsetlift.support.garbage import rarely_collected
 from opsetlift.targets import Target
 
 if TYPE_CHECKING:
@@ -96,4 +97,5 @@ def normalize(
         cache=cache,
         jobs=jobs,
     )
-    return normalization_of(run(STAGES, Job(model, options, base_dir)))
+    with rarely_collected():  # until the job has gone, of which none is garbage
+        return normalization_of(run(STAGES, Job(model, options, base_dir)))

@@ -6,6 +6,7 @@ from onnx import GraphProto, ValueInfoProto
 
 from opsetlift.conversion.walk.values import ScopeValues
 from opsetlift.facts import MADE_UP, ScopeFacts, names_cut_sizes
+from opsetlift.model.scopes import operators_of
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import shape_of_type
 from opsetlift.specification.history import canonical_domain
@@ -45,9 +46,7 @@ def declare_types_not_inferred(scope: ScopeValues, graph: GraphProto) -> None:
 
 def declare_cut_sizes(scope: ScopeValues, graph: GraphProto) -> None:
     """Declare sizes with names of their own that runtimes would take for those that they are cut from."""
-    if not any(
-        names_cut_sizes(*key, scope.target(key[0])) for key in {(one.domain, one.op_type) for one in graph.node}
-    ):
+    if not any(names_cut_sizes(*key, scope.target(key[0])) for key in operators_of(graph.node)):
         return
     declared = {info.name for info in (*graph.value_info, *graph.output)}
     for node in graph.node:

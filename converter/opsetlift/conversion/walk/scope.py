@@ -22,7 +22,7 @@ from opsetlift.facts import ScopeFacts, objection_to
 from opsetlift.model.dead_code import drop_unused
 from opsetlift.model.def_use import uses_of
 from opsetlift.model.files import ModelFileError
-from opsetlift.model.scopes import called_function_key, subgraphs
+from opsetlift.model.scopes import called_function_key, operators_of, subgraphs
 from opsetlift.rulebook.routes import Route
 from opsetlift.rulebook.trace import AppliedRules, SiteTrace
 from opsetlift.specification import history
@@ -110,7 +110,7 @@ class ScopeWalk(NodeWalk):
 
     def _wanted(self, nodes: Sequence[NodeProto]) -> frozenset[str]:
         """The values that rules want in parts although the target has their type, and what these are made of."""
-        operators = {(canonical_domain(node.domain), node.op_type) for node in nodes}
+        operators = {(canonical_domain(domain), operator) for domain, operator in operators_of(nodes)}
         routes = {key: route for key in operators if (route := self._route(*key)) and route.before_bodies}
         wanted: set[str] = set()
         lost: set[str] = set()

@@ -13,13 +13,13 @@ import onnx.shape_inference
 from google.protobuf.message import EncodeError
 from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 
-from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.copying import copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.inference_in_parts import infer_in_parts, needs_parts
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.inlined_calls import with_calls_inlined
-from opsetlift.model.scopes import Container, imported_opsets, subgraphs
+from opsetlift.model.scopes import Container, imported_opsets, operators_of, subgraphs
 from opsetlift.specification.dtypes import dtype_name
 from opsetlift.specification.history import canonical_domain, definition
 from opsetlift.support.onnx_errors import ONNX_ERRORS
@@ -109,7 +109,7 @@ def _can_be_given(model: ModelProto) -> bool:
     graph, opsets = model.graph, imported_opsets(model.opset_import)
     if model.functions or not graph.name or any(map(_lacks_shape, (*graph.input, *graph.output))):
         return False
-    for spelt, operator in {(node.domain, node.op_type) for node in graph.node}:
+    for spelt, operator in operators_of(graph.node):
         domain = canonical_domain(spelt)
         found = definition(domain, operator, opsets.get(domain, 0))
         if found is None or found.takes_subgraphs or found.infers_through_body:
@@ -148,15 +148,14 @@ def without_weights(model: ModelProto, base_dir: str | os.PathLike[str] = "") ->
     """A copy without the data of large tensors, and with that of small external ones brought in where it is found."""
     external_data = ExternalData(Path(base_dir)) if base_dir else None
 
-    def copy_tensor(tensor: TensorProto, target: TensorProto) -> None:
-        copy_head(tensor, target)
+    def fill(tensor: TensorProto, target: TensorProto) -> None:
         if external_data is not None and is_external(tensor) and _is_small(tensor):
             target.raw_data = external_data.read(tensor)
             return
         target.data_location = TensorProto.EXTERNAL
         target.external_data.add(key="location", value=_NOWHERE)
 
-    return copy_with_tensors(model, lambda tensor: _is_small(tensor) and not is_external(tensor), copy_tensor)
+    return copy_with_tensors(model, lambda tensor: _is_small(tensor) and not is_external(tensor), fill)
 
 
 def _is_small(tensor: TensorProto) -> bool:
@@ -179,21 +178,22 @@ def _lacks_shape(value: ValueInfoProto) -> bool:
 
 def _spell_out_defaults(container: Container, opsets: Mapping[str, int]) -> None:
     """Write the defaults of attributes down: onnx infers types through function bodies without passing them on."""
-    plain: set[tuple[str, str]] = set()
+    found = {
+        (spelt, operator): definition(domain, operator, opsets.get(domain, 0))
+        for spelt, operator in operators_of(container.node)
+        for domain in [canonical_domain(spelt)]
+    }
+    if not any(one is None or one.takes_subgraphs or one.infers_through_body for one in found.values()):
+        return
     for node in container.node:
-        operator = node.domain, node.op_type
-        if operator in plain:
-            continue
-        domain = canonical_domain(node.domain)
-        found = definition(domain, node.op_type, opsets.get(domain, 0))
-        if found is not None and not found.takes_subgraphs and not found.infers_through_body:
-            plain.add(operator)
+        one = found[node.domain, node.op_type]
+        if one is not None and not one.takes_subgraphs and not one.infers_through_body:
             continue
         for _, graph in subgraphs(node):
             _spell_out_defaults(graph, opsets)
-        if found is not None and found.infers_through_body:
+        if one is not None and one.infers_through_body:
             given = {attribute.name for attribute in node.attribute}
-            defaults = (one.default_value for one in found.schema.attributes.values())
+            defaults = (attribute.default_value for attribute in one.schema.attributes.values())
             node.attribute.extend(value for value in defaults if value.name and value.name not in given)
 
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy
 from google.protobuf.message import Message
 from onnx import ModelProto, TensorProto, numpy_helper
 
-from opsetlift.model.files.copying import check_texts, copy_head, copy_whole, copy_with_tensors
+from opsetlift.model.files.copying import check_texts, copy_whole, copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, reason
 from opsetlift.model.files.external_data import ExternalReference, external_reference, resolve_location
-from opsetlift.model.files.tensors import all_tensors, are_at_most, is_external, stored_bytes
+from opsetlift.model.files.tensors import is_external, stored_bytes, tensors_of
 from opsetlift.support.protobuf import is_repeated
 
 _LARGEST_CONTENT = 256
 """Bytes. What is larger is represented by its SHA-256."""
 
-_MOST_COPIED = 1 << 26
-"""Bytes of weights that are copied at first: protobuf does that many times faster than all else is done."""
+_LARGEST_HELD = 1 << 16
+"""Bytes. What is larger is rather hashed again for a second model than held until then."""
 
 _CHUNK = 1 << 24
 
@@ -33,6 +34,8 @@ class Contents:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._digests: dict[tuple[ExternalReference, int], bytes] = {}
+        self._contents: dict[str, tuple[bytes, bytes]] = {}
+        """By name, the last content of a tensor, and its digest: that of another model is the same for most."""
 
     def comparable(self, model: ModelProto) -> ModelProto:
         """A model whose tensors hold their contents, or the SHA-256 of these, as raw data, without empty strings.
@@ -42,8 +45,8 @@ class Contents:
         Raises:
             ModelFileError: External data cannot be read.
         """
-        tensors = list(all_tensors(model))
-        if all(map(_is_comparable, tensors)):
+        tensors = tensors_of(model)
+        if all(map(_is_comparable, chain(*tensors))):
             check_texts(model)
             empty = list(_empty_strings(model))
             if not empty:
@@ -52,13 +55,9 @@ class Contents:
             copied = copy_whole(model)
             _clear(copied, empty)
             return copied
-        is_whole = are_at_most(tensors, _MOST_COPIED)
-        copied = copy_whole(model) if is_whole else copy_with_tensors(model, _is_comparable, self._copy)
-        # While they are held, protobuf makes no second object of each.
-        held = copied.graph.node[:], copied.graph.initializer[:]
-        are_initializers = len(tensors) == len(held[1])  # all of them: nodes need not be looked through again
-        for tensor in held[1] if are_initializers else all_tensors(copied):
-            # Of a large model only sparse tensors and those of training graphs have been copied as they are.
+        copied = copy_with_tensors(model, _is_comparable, self._fill, tensors)
+        # Sparse tensors and those of training graphs have been copied as they are.
+        for tensor in tensors_of(copied).others if tensors.others else ():
             if not _is_comparable(tensor):
                 content = self._short(tensor)
                 for field in (*_TYPED_FIELDS, "external_data"):
@@ -66,11 +65,9 @@ class Contents:
                 tensor.ClearField("data_location")
                 tensor.raw_data = content
         clear_empty_strings(copied)
-        del held
         return copied
 
-    def _copy(self, tensor: TensorProto, target: TensorProto) -> None:
-        copy_head(tensor, target)
+    def _fill(self, tensor: TensorProto, target: TensorProto) -> None:
         target.raw_data = self._short(tensor)
 
     def _short(self, tensor: TensorProto) -> bytes:
@@ -81,7 +78,14 @@ class Contents:
                 self._digests[key] = self._digest(*key)
             return self._digests[key]
         content = tensor.raw_data or _raw_data(tensor)
-        return content if len(content) <= _LARGEST_CONTENT else hashlib.sha256(content).digest()
+        if len(content) <= _LARGEST_CONTENT:
+            return content
+        known, digest = self._contents.get(tensor.name, (b"", b""))
+        if known != content:
+            digest = hashlib.sha256(content).digest()
+            if len(content) <= _LARGEST_HELD:
+                self._contents[tensor.name] = content, digest
+        return digest
 
     def _digest(self, reference: ExternalReference, size: int) -> bytes:
         """What stands for so many bytes of a file, as if they were in the model."""

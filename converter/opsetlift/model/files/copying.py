@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from opsetlift.model.files.partial_copies import check_text, copy_without
-from opsetlift.model.files.tensors import all_tensors
+from opsetlift.model.files.tensors import VALUE_FIELDS, Tensors, tensors_of
 
 IsKept = Callable[[TensorProto], bool]
 """Whether a tensor is copied as it is."""
 
-CopyTensor = Callable[[TensorProto, TensorProto], None]
-"""Fills the second tensor, an empty one, with what shall stand for the first."""
+Fill = Callable[[TensorProto, TensorProto], None]
+"""Fills in the data of the second tensor, which has everything else of the first."""
 
 _KINDS_WITH_TENSORS = frozenset(
     (AttributeProto.TENSOR, AttributeProto.TENSORS, AttributeProto.GRAPH, AttributeProto.GRAPHS)
 )
+_DATA = (*VALUE_FIELDS, "external_data", "data_location")
 
 
-def copy_with_tensors(model: ModelProto, is_kept: IsKept, copy_tensor: CopyTensor) -> ModelProto:
-    """A copy of a model, `copy_tensor` being asked for each tensor that is not kept. Sparse ones are kept.
+def copy_with_tensors(model: ModelProto, is_kept: IsKept, fill: Fill, tensors: Tensors | None = None) -> ModelProto:
+    """A copy of a model, with other data in each tensor that is not kept. Sparse ones are kept.
 
     What it leaves behind of a large model is never copied, not even for a while; training graphs are copied whole.
+    `tensors` are those of the model, where somebody has them already.
     """
-    if all(map(is_kept, all_tensors(model))):
+    tensors = tensors or tensors_of(model)
+    if all(map(is_kept, chain(*tensors))):
         return copy_whole(model)
     copied = ModelProto()
     copy_without(model, copied, except_for=("graph", "functions"))
-    copier = _Copier(is_kept, copy_tensor)
+    is_in_nodes = len(tensors.dense) > len(model.graph.initializer)
+    copier = _Copier(is_kept, fill, looks_into_nodes=is_in_nodes)
     copier.copy_graph(model.graph, copied.graph)
     for function in model.functions:
         target = copied.functions.add()
@@ -53,16 +59,30 @@ def check_texts(model: ModelProto) -> None:
         check_text(one)
 
 
-def copy_head(tensor: TensorProto, target: TensorProto) -> None:
+def _copy_head(tensor: TensorProto, target: TensorProto) -> None:
     """Copy everything that a tensor says but its data and where that lies."""
-    data = ("float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data")
-    copy_without(tensor, target, except_for=(*data, "external_data", "data_location"))
+    name: object = tensor.name
+    has_more = tensor.HasField("doc_string") or tensor.HasField("segment") or tensor.metadata_props
+    if has_more or len(UnknownFieldSet(tensor)) or not isinstance(name, str):
+        copy_without(tensor, target, except_for=_DATA)
+        return
+    # Most have no more than this, and to ask for a list of their fields would copy the data.
+    target.dims.extend(tensor.dims)
+    if tensor.HasField("data_type"):
+        target.data_type = tensor.data_type
+    if tensor.HasField("name"):
+        target.name = name
 
 
 class _Copier:
-    def __init__(self, is_kept: IsKept, copy_tensor: CopyTensor) -> None:
+    def __init__(self, is_kept: IsKept, fill: Fill, *, looks_into_nodes: bool) -> None:
         self._is_kept = is_kept
-        self._copy_new = copy_tensor
+        self._fill = fill
+        self._looks_into_nodes = looks_into_nodes
+
+    def _copy_new(self, tensor: TensorProto, target: TensorProto) -> None:
+        _copy_head(tensor, target)
+        self._fill(tensor, target)
 
     def copy_graph(self, graph: GraphProto, target: GraphProto) -> None:
         copy_without(graph, target, except_for=("node", "initializer"))
@@ -78,7 +98,7 @@ class _Copier:
     def copy_nodes(self, nodes: Sequence[NodeProto], target: RepeatedCompositeFieldContainer[NodeProto]) -> None:
         """Copy nodes; those without tensors in runs, which protobuf does faster than one by one."""
         copied = 0
-        for position, node in enumerate(nodes):
+        for position, node in enumerate(nodes if self._looks_into_nodes else ()):
             for attribute in node.attribute[:]:
                 if attribute.type in _KINDS_WITH_TENSORS and not self._is_copied_whole(attribute):
                     target.extend(nodes[copied:position])

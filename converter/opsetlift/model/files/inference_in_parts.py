@@ -7,12 +7,13 @@ subgraphs times that of the values. Consecutive nodes get a model of their own h
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, shape_inference
 
 from opsetlift.model.def_use import uses_of
 from opsetlift.model.files.partial_copies import copy_without
-from opsetlift.model.scopes import subgraphs
+from opsetlift.model.scopes import graphs_of
 
 _MOST_COPIED = 1 << 18
 """So many entries of tables may onnx copy before a graph is inferred in parts."""
@@ -22,7 +23,8 @@ _NODES_PER_PART = 64
 
 def needs_parts(model: ModelProto) -> bool:
     """Whether onnx's inference of the model as a whole would copy its tables too often."""
-    with_subgraphs = sum(1 for node in model.graph.node if node.attribute and subgraphs(node))
+    given = filter(None, map(attrgetter("attribute"), model.graph.node))
+    with_subgraphs = sum(1 for attributes in given if graphs_of(attributes[:]))
     return with_subgraphs * len(model.graph.node) > _MOST_COPIED and not model.functions
 
 

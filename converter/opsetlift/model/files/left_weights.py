@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from onnx import ModelProto, TensorProto
 
-from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.copying import copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.external_data import ExternalData, external_reference, resolve_location
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
@@ -100,7 +100,6 @@ class LeftWeights:
             return model
 
         def fill(tensor: TensorProto, target: TensorProto) -> None:
-            copy_head(tensor, target)
             target.raw_data = b"".join(self.range_of(tensor).blocks())
 
         return copy_with_tensors(model, lambda tensor: not self.holds(tensor), fill)

@@ -16,7 +16,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.serialization import registry
 
 from opsetlift.model.files.comparable import clear_empty_strings
-from opsetlift.model.files.copying import copy_head, copy_with_tensors
+from opsetlift.model.files.copying import copy_with_tensors
 from opsetlift.model.files.data_copies import (
     Names,
     check_unchanged,
@@ -164,9 +164,8 @@ def _split_off_weights(
             return not left.holds(tensor)
         return size is None or size < SMALLEST_EXTERNAL_TENSOR
 
-    def copy_tensor(tensor: TensorProto, copied: TensorProto) -> None:
+    def fill(tensor: TensorProto, copied: TensorProto) -> None:
         file.write(b"\0" * (-file.tell() % _PAGE))
-        copy_head(tensor, copied)
         copied.data_location = TensorProto.EXTERNAL
         entries = {"location": _TO_BE_NAMED, "offset": str(file.tell()), "length": str(stored_bytes(tensor))}
         for key, value in entries.items():
@@ -176,7 +175,7 @@ def _split_off_weights(
         else:
             file.write(tensor.raw_data if tensor.HasField("raw_data") else _raw_data(tensor))
 
-    split = copy_with_tensors(model, is_kept, copy_tensor)
+    split = copy_with_tensors(model, is_kept, fill)
     file.flush()
     location, is_there = names.find(stem_of(target) + ".data", temporary.path)
     if is_there:

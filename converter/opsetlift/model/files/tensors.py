@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from itertools import chain, islice
 from math import prod
 from operator import attrgetter
+from typing import NamedTuple
 
 import onnx
 from onnx import AttributeProto, TensorProto
@@ -57,49 +58,64 @@ def are_at_most(tensors: Iterable[TensorProto], size: int) -> bool:
     return True
 
 
+class Tensors(NamedTuple):
+    """The tensors of a model, in subgraphs and functions too."""
+
+    dense: list[TensorProto]
+    """Initializers and attributes."""
+    others: list[TensorProto]
+    """The parts of sparse ones, and all of training graphs."""
+
+
+def tensors_of(model: onnx.ModelProto) -> Tensors:
+    """Every tensor of a model; equal models give theirs in the same order."""
+    found = Tensors([], [])
+    _of_graph(model.graph, found)
+    for function in model.functions:
+        _of_attributes(function.attribute_proto, found)
+        _of_nodes(function.node, found)
+    for training in model.training_info:
+        own = Tensors(found.others, found.others)
+        _of_graph(training.initialization, own)
+        _of_graph(training.algorithm, own)
+    return found
+
+
 def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
     """Every tensor of a model: initializers and attributes, in subgraphs, functions and training graphs too."""
-    yield from _tensors_of_graph(model.graph)
-    for function in model.functions:
-        yield from _tensors_of_attributes(function.attribute_proto)
-        yield from _tensors_of_nodes(function.node)
-    for training in model.training_info:
-        yield from _tensors_of_graph(training.initialization)
-        yield from _tensors_of_graph(training.algorithm)
+    first = model.graph.initializer
+    yield from first  # they are most, and enough for who stops there
+    yield from islice(chain(*tensors_of(model)), len(first), None)
 
 
-def _tensors_of_graph(graph: onnx.GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield sparse.values
-        yield sparse.indices
-    yield from _tensors_of_nodes(graph.node)
+def _of_graph(graph: onnx.GraphProto, found: Tensors) -> None:
+    found.dense.extend(graph.initializer)
+    found.others.extend(part for sparse in graph.sparse_initializer for part in (sparse.values, sparse.indices))
+    _of_nodes(graph.node, found)
 
 
-def _tensors_of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[TensorProto]:
+def _of_nodes(nodes: Iterable[onnx.NodeProto], found: Tensors) -> None:
     given = filter(None, map(attrgetter("attribute"), nodes))  # most nodes have none, which is told faster in C
-    yield from _tensors_of_attributes([one for each in given for one in each[:] if one.type in _KINDS_WITH_TENSORS])
+    _of_attributes([one for each in given for one in each[:] if one.type in _KINDS_WITH_TENSORS], found)
 
 
-def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+def _of_attributes(attributes: Iterable[AttributeProto], found: Tensors) -> None:
     for attribute in attributes:
         kind = attribute.type
         if kind == AttributeProto.TENSOR and attribute.HasField("t"):
-            yield attribute.t
+            found.dense.append(attribute.t)
         elif kind == AttributeProto.TENSORS:
-            yield from attribute.tensors
+            found.dense.extend(attribute.tensors)
         elif kind == AttributeProto.GRAPH:
-            yield from _tensors_of_graph(attribute.g)
+            _of_graph(attribute.g, found)
         elif kind == AttributeProto.GRAPHS:
             for graph in attribute.graphs:
-                yield from _tensors_of_graph(graph)
+                _of_graph(graph, found)
         elif kind in (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS):
             for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                yield sparse.values
-                yield sparse.indices
+                found.others.extend((sparse.values, sparse.indices))
 
 
-@lru_cache(maxsize=1024)
 def _bits(data_type: int) -> int | None:
     """Bits per element; None for strings. Raises ValueError for a number that is no dtype."""
     if data_type == TensorProto.STRING:

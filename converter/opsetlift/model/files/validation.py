@@ -7,7 +7,6 @@ nor a name that is missing from one that comes too late.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
 
 import onnx
 from onnx import AttributeProto
@@ -360,9 +359,8 @@ class _Scope:
                 self._validate_outputs(nodes[index], outputs, seen)
             seen.update(outputs)
         self.reached = len(nodes)
-        for name in chain(seen, (node.name for node in nodes)):
-            if isinstance(name, bytes):
-                raise self._not_text(name)
+        if bytes in {*map(type, seen), *map(type, here.own_node_names)}:
+            raise self._not_text(next(one for one in (*seen, *here.own_node_names) if not isinstance(one, str)))
 
     def _validate_operators(self, nodes: Sequence[onnx.NodeProto]) -> None:
         domains = {*self.imports, "ai.onnx"} if AI_ONNX in self.imports else set(self.imports)
@@ -397,7 +395,7 @@ class _Scope:
             if name and is_defined:
                 raise ModelFileError(f"{describe(node)} in {self.path} computes {name!r}, which is already defined")
 
-    def _not_text(self, name: bytes) -> ModelFileError:
+    def _not_text(self, name: object) -> ModelFileError:
         """The error for a name that is not UTF-8: protobuf gives such strings as bytes."""
         return ModelFileError(f"{self.path} has a name that is not UTF-8 text: {name!r}")
 
