@@ -120,6 +120,10 @@ class ModelEnvironment(Protocol):
         """Numbers for what computes values, by all that tells them apart."""
 
     @property
+    def answers(self) -> dict[Hashable, Mapping[str, bytes]]:
+        """What onnx inferred of nodes: serialized types, by all that they follow from."""
+
+    @property
     def like_nodes(self) -> LikeNodes:
         """The types that were found for nodes, for those that are like them."""
 

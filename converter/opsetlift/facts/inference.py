@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 
 import numpy
@@ -18,6 +18,7 @@ from onnx import (
 )
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
+from opsetlift.facts.node_keys import content_of
 from opsetlift.facts.onnxruntime_operators import DOMAIN as ONNXRUNTIME
 from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
@@ -42,6 +43,9 @@ from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 MOST_DIMENSIONS = 64
 """A longer vector is hardly a shape."""
+
+_LARGEST_KEPT = 1 << 12
+"""Bytes of a node, up to which what onnx infers of it is kept: walks of one model emit the same nodes again."""
 
 
 def _calls_overriding(function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]) -> bool:
@@ -158,28 +162,43 @@ class Question:
         if definition.takes_subgraphs:
             captured = set().union(*(captured_names(graph) for _, graph in subgraphs(node)))
             types.update({name: found for name in captured if (found := type_of(name)) is not None})
-        data = {name: tensor_of(value, name) for name, value in placeholders.items()}
+        values = dict(placeholders)
         if constant is not None:
             for name in node.input:
-                if name and name not in data and may_be_sizes(types[name]):
+                if name and name not in values and may_be_sizes(types[name]):
                     value = constant(name)
                     if value is not None:
-                        data[name] = tensor_of(value, name)
-        self._ask = partial(
-            shape_inference.infer_node_outputs,
-            definition.schema,
-            input_types=types,
-            input_data=data,
-            opset_imports=_written(tuple(imports.items())),
-            ir_version=model.model.ir_version,
-        )
+                        values[name] = value
+        self._model = model
+        self._definition = definition
+        self._types = types
+        self._values = values
+        self._imports = tuple(imports.items())
 
     def ask(self, node: NodeProto) -> Mapping[str, TypeProto]:
         """The types of the node's outputs by name, as onnx infers them. Raises one of ONNX_ERRORS.
 
         Attributes that name no dtype give types that are none, which are left out.
         """
-        return {name: found for name, found in self._ask(node).items() if is_a_type(found)}
+        types = tuple((name, one.SerializeToString(deterministic=True)) for name, one in self._types.items())
+        values = tuple((name, content_of(value)) for name, value in self._values.items())
+        key = self._definition, self._imports, node.SerializeToString(deterministic=True), types, values
+        known = self._model.answers.get(key)
+        if known is not None:
+            return {name: TypeProto.FromString(content) for name, content in known.items()}
+        answer = shape_inference.infer_node_outputs(
+            self._definition.schema,
+            node,
+            input_types=self._types,
+            input_data={name: tensor_of(value, name) for name, value in self._values.items()},
+            opset_imports=_written(self._imports),
+            ir_version=self._model.model.ir_version,
+        )
+        found = {name: one for name, one in answer.items() if is_a_type(one)}
+        if len(key[2]) <= _LARGEST_KEPT:
+            # Callers write into what they get.
+            self._model.answers[key] = {name: one.SerializeToString() for name, one in found.items()}
+        return found
 
 
 @lru_cache

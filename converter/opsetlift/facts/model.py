@@ -38,6 +38,7 @@ class ModelTables:
         nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
         numbered_origins: Numbers for what computes values, by all that tells them apart.
+        answers: What onnx inferred of nodes, by all that it follows from.
     """
 
     index: ModelIndex
@@ -48,6 +49,7 @@ class ModelTables:
     large_constants_asked: int = 0
     nodes_with_large_constants: set[int] = field(default_factory=set)
     numbered_origins: dict[Hashable, int] = field(default_factory=dict)
+    answers: dict[Hashable, Mapping[str, bytes]] = field(default_factory=dict)
 
 
 class ModelFacts:
@@ -174,6 +176,11 @@ class ModelFacts:
     def numbered_origins(self) -> dict[Hashable, int]:
         """Numbers for what computes values, by all that tells them apart."""
         return self.tables.numbered_origins
+
+    @property
+    def answers(self) -> dict[Hashable, Mapping[str, bytes]]:
+        """What onnx inferred of nodes: serialized types, by all that they follow from."""
+        return self.tables.answers
 
     def note_large_constant(self) -> None:
         """Take note that the value of one was given."""

@@ -44,6 +44,8 @@ class ScopeTables:
         types: Types with shapes by name; None until asked for. While they are worked out, node by node, what precedes
             the node is here already.
         type_strings: Types without shapes, of all values; None until asked for.
+        spelt_types: The types of `types` as the schemas spell them, as far as they were asked for.
+        shapes: The shapes in them, likewise.
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
         run_time_values: Values that are no constants; None until asked for.
         value_keys: What tells values apart for rules, as far as it was asked for.
@@ -61,6 +63,8 @@ class ScopeTables:
     hints: Mapping[str, TypeProto] | None = None
     types: dict[str, TypeProto] | None = None
     type_strings: Mapping[str, str] | None = None
+    spelt_types: dict[str, str] = field(default_factory=dict)
+    shapes: dict[str, list[int | str | None]] = field(default_factory=dict)
     constants: dict[str, Array | None] = field(default_factory=dict)
     run_time_values: frozenset[str] | None = None
     value_keys: dict[str, Hashable] = field(default_factory=dict)
@@ -193,11 +197,17 @@ class ScopeFacts:
         if name in self._emitted or name in self._added_types:
             found = self.type_of(name)
             return found and type_string(found)
+        spelt = self.tables.spelt_types.get(name)
+        if spelt is not None:
+            return spelt
         if self._is_known(name):
-            if self.tables.types is not None:
-                found = self.tables.types.get(name)
-                return found and type_string(found)
-            return self.type_strings.get(name)
+            if self.tables.types is None:
+                return self.type_strings.get(name)
+            found = self.tables.types.get(name)
+            spelt = found and type_string(found)
+            if spelt is not None:
+                self.tables.spelt_types[name] = spelt
+            return spelt
         return self.parent.type_string(name) if self.parent else None
 
     def type_of(self, name: str) -> TypeProto | None:
@@ -228,8 +238,15 @@ class ScopeFacts:
 
     def shape(self, name: str) -> list[int | str | None] | None:
         """The shape: a number, a symbol or None per dimension; None where not even the rank is known."""
+        is_added = name in self._added_types or name in self._emitted
+        known = None if is_added else self.tables.shapes.get(name)
+        if known is not None:
+            return known[:]
         found = self.type_of(name)
-        return None if found is None else shape_of_type(found)
+        shape = None if found is None else shape_of_type(found)
+        if shape is not None and not is_added and self._is_known(name):
+            self.tables.shapes[name] = shape[:]
+        return shape
 
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same in every run; None otherwise.
@@ -401,6 +418,8 @@ class ScopeFacts:
             try:
                 if not (may_suffice(self) and self._infer_nodes(declared_in(self), until_open=True)):
                     # What was folded on the way knew less of sizes than there is to know.
+                    self.tables.spelt_types.clear()
+                    self.tables.shapes.clear()
                     self.tables.constants.clear()
                     self.tables.constants.update(constants)
                     self._infer_nodes(self.hints)

@@ -169,7 +169,11 @@ class DefUse:
         position = self.positions.get(name)
         if position is None:
             return None
-        return next(node for node in self.nodes(position) if name in node.output)
+        replaced = self._replaced.get(position)
+        if replaced is None:
+            node: NodeProto = self.container.node[position]
+            return node
+        return next(node for node in replaced if name in node.output)
 
     def is_dense_initializer(self, name: str) -> bool:
         """Whether the value is an initializer of this scope, and no sparse one."""
@@ -180,7 +184,9 @@ class DefUse:
 
     def defines(self, name: str) -> bool:
         """Whether the value is an input, an initializer or computed in this scope."""
-        if name in self.positions or name in self.inputs or name in self._added_initializers:
+        positions = self.positions if self._positions is None else self._positions
+        inputs = self.inputs if self._inputs is None else self._inputs
+        if name in positions or name in inputs or name in self._added_initializers:
             return True
         return name in (self._origin or self).initializers and name not in self._dropped_initializers
 

@@ -168,6 +168,7 @@ class OperatorHistory:
         """The definition in force at `opset`, or None before the introduction."""
         return self.definitions.get(self.since_version(opset))
 
+    @lru_cache(maxsize=1 << 14)  # noqa: B019 (histories live as long as the process)
     def transitions_between(self, source: int, target: int) -> tuple[Transition, ...]:
         """The transitions of a node of this operator from opset `source` to `target`, in their order."""
         if source <= target:
