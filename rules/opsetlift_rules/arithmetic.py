@@ -167,12 +167,13 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
     dtype = site.dtype(0)
     if dtype in FLOATING and site.computes("Mul", T=dtype):
         for position in (1, 0):
-            factor = site.constant_value(position)
-            if factor is not None and (abs(factor) >= _HUGE).any():
+            if site.holds(position, _is_partly_huge):
                 # Optimisers that distribute it over a sum before it get other infinities.
                 put_maxima_before(site, 1 - position)
                 return
-            if factor is not None and _has_an_exact_reciprocal(factor):
+            if site.holds(position, _has_an_exact_reciprocal):
+                factor = site.content(position)
+                assert factor is not None
                 divisor = site.constant((1 / factor.astype(numpy.float64)).astype(factor.dtype), hint="divisor")
                 site.replace(site.op.Div(site.input(1 - position), divisor))
                 return
@@ -182,6 +183,10 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
                 site.replace(site.op.Mul(*map(site.op.Neg, site.inputs)))
             return
     write_constants_otherwise_or_widen(site)
+
+
+def _is_partly_huge(factor: Array) -> bool:
+    return bool((abs(factor) >= _HUGE).any())
 
 
 def _has_an_exact_reciprocal(factor: Array) -> bool:

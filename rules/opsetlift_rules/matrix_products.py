@@ -167,7 +167,7 @@ def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
 
 
 def _repeats_constant_matrices(site: Site) -> bool:
-    result, matrices = site.shape(site.output(0)), site.constant_value(1)
+    result, matrices = site.shape(site.output(0)), site.content(1)
     if matrices is None or result is None or not all(isinstance(size, int) for size in result[:-2]):
         return False
     wanted = (*(size for size in result[:-2] if isinstance(size, int)), *matrices.shape[-2:])

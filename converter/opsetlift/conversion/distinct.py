@@ -18,7 +18,7 @@ from functools import cached_property
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.walk import WalkState, kinds_of_nodes
-from opsetlift.facts import ModelFacts
+from opsetlift.facts import Asked, ModelFacts
 from opsetlift.model.files import copy_without
 from opsetlift.model.ir_version import came_with_ir_version
 from opsetlift.model.scopes import GRAPH_PATH
@@ -147,8 +147,25 @@ class Kinds:
 
     def told_apart_by_large_constants(self, part: Reduced) -> set[int]:
         """The nodes that may not be of one kind after all, as walks asked for the content of large constants."""
-        kinds = {part.kinds[one] for one in part.facts.tables.nodes_with_large_constants if part.counts[one] > 1}
-        return {position for position, kind in enumerate(self._kinds) if kind in kinds}
+        asked = {place: one for place, one in part.facts.tables.asked_by_nodes.items() if part.counts[place] > 1}
+        places: dict[Hashable, list[int]] = {part.kinds[place]: [] for place in asked}
+        for position, kind in enumerate(self._kinds):
+            if kind in places:
+                places[kind].append(position)
+        apart: set[int] = set()
+        for place, questions in asked.items():
+            alike = places[part.kinds[place]]
+            if not all(self._is_answered_alike(one, part.positions[place], alike) for one in questions):
+                apart.update(alike)
+        return apart
+
+    def _is_answered_alike(self, asked: Asked | None, position: int, alike: Iterable[int]) -> bool:
+        """Whether what was asked about an input of the node at a position has that answer for other nodes, too."""
+        names = self._index.inputs_by_node
+        if asked is None or asked.name not in names[position]:
+            return False
+        place, facts = names[position].index(asked.name), self._facts.graph
+        return all(facts.holds(names[one][place], asked.question) == asked.answer for one in alike)
 
     def reduced(self, whole: Collection[int] = (), *, others: bool = True) -> Reduced:
         """The model with one node of each kind, and with those at some positions in any case.

@@ -4,7 +4,7 @@ Facts are read off the original model, which a conversion never edits, and off t
 its name through a conversion, and hence its facts.
 """
 
-from opsetlift.facts.compared import is_compared
+from opsetlift.facts.compared import Asked, is_compared
 from opsetlift.facts.inference import inferred_types, type_told_by_outputs
 from opsetlift.facts.model import ModelFacts
 from opsetlift.facts.objections import objection_to
@@ -15,6 +15,7 @@ from opsetlift.facts.wrongly_inferred_windows import has_late_windows
 
 __all__ = [
     "MADE_UP",
+    "Asked",
     "ModelFacts",
     "ScopeFacts",
     "elements_of",

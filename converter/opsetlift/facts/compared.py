@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from onnx import TensorProto
 
 from opsetlift.model.arrays import Array
 from opsetlift.specification.dtypes import element_type, name_of_numpy_dtype
+
+Question = Callable[[Array], bool]
+"""Asks something about the elements of a constant; the same object each time."""
+
+
+class Asked(NamedTuple):
+    """A question about a constant that is not compared."""
+
+    name: str
+    question: Question
+    answer: bool
+
 
 _MOST_ELEMENTS = 1 << 10
 _MOST_WEIGHTS = 15

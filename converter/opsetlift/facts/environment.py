@@ -7,6 +7,7 @@ from typing import Protocol
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
+from opsetlift.facts.compared import Asked, Question
 from opsetlift.facts.like_nodes import LikeNodes
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import DefUse
@@ -81,6 +82,9 @@ class Environment(Protocol):
     def content(self, name: str) -> Array | None:
         """The same, for what only passes the value on: nothing may be decided by its elements."""
 
+    def holds(self, name: str, question: Question) -> bool:
+        """Whether a value is the same in every run, and the answer to a question about its elements is yes."""
+
     def is_constant(self, name: str) -> bool:
         """Whether `constant` gives a value, without reading that of an initializer."""
 
@@ -112,8 +116,12 @@ class ModelEnvironment(Protocol):
     def hints(self) -> Types:
         """Types as onnx's own whole-model inference, with its propagation of data, gives them."""
 
-    def note_large_constant(self) -> None:
-        """Take note that the value of a constant was given by which nodes are not told apart, as it is too large."""
+    def note_large_constant(self, asked: Asked | None = None) -> None:
+        """Take note of what was asked about a constant by which nodes are not told apart, as it is too large.
+
+        Args:
+            asked: The question; None where the value was given.
+        """
 
     @property
     def numbered_origins(self) -> dict[Hashable, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
+from opsetlift.facts.compared import Asked
 from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import type_told_by_outputs
 from opsetlift.facts.like_nodes import LikeNodes
@@ -35,7 +36,8 @@ class ModelTables:
         functions: What is known of the bodies of its functions, by path.
         inferred: What onnx's whole-model inference gives; None until asked for.
         large_constants_asked: How often the value of a constant was given by which nodes are not told apart.
-        nodes_with_large_constants: The nodes of the graph, by position, for which walks asked for such a value.
+        asked: What was asked about such values since it was last emptied; None where all of one was given.
+        asked_by_nodes: The same of all walks, for nodes of the graph, by position.
         possible_types: Every type that a value may have, or None where one is not known; empty until asked for.
         numbered_origins: Numbers for what computes values, by all that tells them apart.
         answers: What onnx inferred of nodes, by all that it follows from.
@@ -47,7 +49,8 @@ class ModelTables:
     inferred: tuple[Types, Types] | None = None
     possible_types: tuple[frozenset[str] | None, ...] = ()
     large_constants_asked: int = 0
-    nodes_with_large_constants: set[int] = field(default_factory=set)
+    asked: set[Asked | None] = field(default_factory=set)
+    asked_by_nodes: dict[int, set[Asked | None]] = field(default_factory=dict)
     numbered_origins: dict[Hashable, int] = field(default_factory=dict)
     answers: dict[Hashable, Mapping[str, bytes]] = field(default_factory=dict)
 
@@ -102,6 +105,7 @@ class ModelFacts:
         mine.types = dict(whole.own_types(GRAPH_PATH))
         mine.type_strings = whole.graph.type_strings
         mine.constants = theirs.constants
+        mine.answers_about_constants = theirs.answers_about_constants
         mine.value_keys = theirs.value_keys
         mine.numbered_sites = theirs.numbered_sites
         numbers = theirs.site_numbers
@@ -182,9 +186,10 @@ class ModelFacts:
         """What onnx inferred of nodes: serialized types, by all that they follow from."""
         return self.tables.answers
 
-    def note_large_constant(self) -> None:
-        """Take note that the value of one was given."""
+    def note_large_constant(self, asked: Asked | None = None) -> None:
+        """Take note of what was asked about one; None where its value was given."""
         self.tables.large_constants_asked += 1
+        self.tables.asked.add(asked)
 
     @property
     def possible_types(self) -> frozenset[str] | None:

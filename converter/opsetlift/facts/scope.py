@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, SparseTensorProto, Tensor
 
 from opsetlift.evaluator import may_read_only_shapes
 from opsetlift.facts.by_nodes import declared_in, has_known_sizes, may_suffice
-from opsetlift.facts.compared import has_content_compared
+from opsetlift.facts.compared import Asked, Question, has_content_compared
 from opsetlift.facts.cross_check import CrossCheck
 from opsetlift.facts.environment import ModelEnvironment
 from opsetlift.facts.folding import folded
@@ -47,6 +47,7 @@ class ScopeTables:
         spelt_types: The types of `types` as the schemas spell them, as far as they were asked for.
         shapes: The shapes in them, likewise.
         constants: The values of constants, None for what is computed at run time, as far as they were asked for.
+        answers_about_constants: To questions about large ones.
         run_time_values: Values that are no constants; None until asked for.
         value_keys: What tells values apart for rules, as far as it was asked for.
         site_numbers: For nodes, by position, a number that only those have that are alike for rules; None for a node
@@ -66,6 +67,7 @@ class ScopeTables:
     spelt_types: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, list[int | str | None]] = field(default_factory=dict)
     constants: dict[str, Array | None] = field(default_factory=dict)
+    answers_about_constants: dict[tuple[str, Question], bool] = field(default_factory=dict)
     run_time_values: frozenset[str] | None = None
     value_keys: dict[str, Hashable] = field(default_factory=dict)
     site_numbers: dict[int, int | None] = field(default_factory=dict)
@@ -258,6 +260,24 @@ class ScopeFacts:
         if value is not None and not has_content_compared(value):
             self.model.note_large_constant()
         return value
+
+    def holds(self, name: str, question: Question) -> bool:
+        """Whether a value is the same in every run, and the answer to a question about its elements is yes.
+
+        Nodes with weights of which the same holds are taken for alike, so that this is asked rather than `constant`.
+        """
+        value = self.content(name)
+        if value is None:
+            return False
+        if has_content_compared(value):
+            return question(value)
+        is_given = self.tables.constants.get(name) is value
+        known = self.tables.answers_about_constants.get((name, question)) if is_given else None
+        answer = question(value) if known is None else known
+        if is_given:
+            self.tables.answers_about_constants[name, question] = answer
+        self.model.note_large_constant(Asked(name, question, answer))
+        return answer
 
     def content(self, name: str) -> Array | None:
         """The same, for what only passes the value on: nothing may be decided by its elements."""

@@ -158,27 +158,25 @@ def reach(
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
     depths = {target.depth for target in wanted}
     starts = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depths)
-    # To fold the model takes long, so one process tries all that needs it. All share what the first trial finds.
-    of_folded: list[_Trial] = []
-    groups: list[list[_Trial]] = []
-    for destination, places in asked.items():
-        only_counts = not any(isinstance(one, Target) for one in places)
-        for place in places:
-            trial = _Trial(dict(destination), place, only_counts)
-            if starts.is_folded(place):
-                of_folded.append(trial)
-            else:
-                groups.append([trial])
-    groups.insert(1, of_folded)
+    trials = [
+        _Trial(dict(destination), place, not any(isinstance(one, Target) for one in places))
+        for destination, places in asked.items()
+        for place in places
+    ]
+    trials.sort(key=lambda one: not starts.is_folded(one.place))
+    tell("trying opsets and runtimes", 0, len(trials))
+    # To fold the model takes long, and so does to compare its nodes: copies of this process inherit both.
+    for trial in {starts.is_folded(one.place): one for one in trials}.values():
+        starts.start(trial.place)
 
-    def answers_of(number: int) -> list[Answer]:
-        return [starts.start(one.place).answer(one) for one in groups[number]]
+    def answer_of(number: int) -> Answer:
+        return starts.start(trials[number].place).answer(trials[number])
 
     def told(begun: int) -> None:
-        tell("trying opsets and runtimes", begun, len(groups))
+        tell("trying opsets and runtimes", begun, len(trials))
 
-    tried = worked_off(answers_of, len(groups), whole_number(jobs, "the number of jobs", least=1), told)
-    answers = {answer.where: answer for found in tried for answer in found}
+    tried = worked_off(answer_of, len(trials), whole_number(jobs, "the number of jobs", least=1), told)
+    answers = {answer.where: answer for answer in tried}
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
     return Reach(

@@ -79,7 +79,7 @@ unchanged = Rule("unchanged", None)
 
 
 def _becomes_its_values(site: Site) -> None:
-    values = [site.constant_value(name) if name else None for name in site.node.output]
+    values = [site.content(name) if name else None for name in site.node.output]
     # An initializer of the output's name, where it can be: few runtimes see a constant behind an Identity.
     if len(values) == 1 and values[0] is not None and site.become_initializer(tensor_of(values[0])):
         return
@@ -147,7 +147,7 @@ def refused_unless_constant(because: str) -> Rule:
     """A transition that a site can only cross where it computes the same in every run: then it becomes its values."""
 
     def values_or_refusal(site: Site) -> None:
-        values = [site.constant_value(name) if name else None for name in site.node.output]
+        values = [site.content(name) if name else None for name in site.node.output]
         if any(value is None and name for value, name in zip(values, site.node.output, strict=True)):
             site.refuse(Why.NO_EQUIVALENT, because)
         site.replace(*(None if value is None else site.constant(value) for value in values))

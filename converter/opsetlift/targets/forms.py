@@ -13,6 +13,7 @@ import numpy
 from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
+from opsetlift.model.arrays import Array
 from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
@@ -395,8 +396,7 @@ class Form:
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name for one in node.attribute if min([one.i, one.f, *one.ints, *one.floats]) < 0}
         for one in operands(node, definition)[0]:
-            known = scope.constant(one.name) if one.formal in self.negative else None
-            if known is not None and bool((known < 0).any()):
+            if one.formal in self.negative and scope.holds(one.name, _is_partly_negative):
                 found.add(one.formal)
         return found >= self.negative
 
@@ -856,6 +856,10 @@ _CHANNELS = 1
 
 _MOST_AXES_WITH_CHANNELS_BEHIND = 3
 """Of data with more, constants are joined as they should be."""
+
+
+def _is_partly_negative(value: Array) -> bool:
+    return bool((value < 0).any())
 
 
 def _is_stored(name: str, scope: ScopeFacts) -> bool:

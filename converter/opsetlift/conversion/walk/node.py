@@ -105,7 +105,7 @@ class NodeWalk(ScopeValues):
             return None
         transition = Transition(domain, node.op_type, opset, opset, False)
         rule = self.walk.rule_book.fallback(domain, node.op_type)
-        known = [self.facts.constant(name) if name else None for name in node.output]
+        known = [self.facts.content(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
             rule = becomes_its_values
         elif node.input and not node.input[-1]:

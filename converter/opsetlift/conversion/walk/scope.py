@@ -220,12 +220,12 @@ class ScopeWalk(NodeWalk):
 
     def _convert_node(self, index: int, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
         facts = self.walk.facts
-        asked = facts.large_constants_asked
+        facts.tables.asked.clear()
         try:
             return self.convert_node(node, route, applied)
         finally:
-            if facts.large_constants_asked != asked and self.parent is None:
-                facts.tables.nodes_with_large_constants.add(index)
+            if facts.tables.asked and self.parent is None:
+                facts.tables.asked_by_nodes.setdefault(index, set()).update(facts.tables.asked)
 
     def _note_failure(self, index: int, error: Exception, operator: str, name: str) -> None:
         """Note an unexpected error: the model's fault if the given node is illegal, else the rule's or ours."""

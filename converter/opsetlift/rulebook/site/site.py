@@ -72,16 +72,12 @@ class Site(ABC):
     def attribute(self, name: str, default: Any = None, *, is_of_any_kind: bool = False) -> Any:
         """An attribute's value: int, float, str, list, TensorProto or GraphProto; `default` where the node has none.
 
-        Refuses another kind than that of the definition, unless it `is_of_any_kind`, the absence of a required one,
-        and a function's parameter (the walk then inlines the function).
+        Refuses another kind than the definition's, unless `is_of_any_kind`, a missing required one, and parameters.
         """
 
     @abstractmethod
     def dtype(self, value: str | int, default: str | None = None) -> str:
-        """The dtype of a tensor ("float"), or another type ("seq(tensor(float))").
-
-        Returns `default` where it cannot be inferred; without one that is refused.
-        """
+        """The dtype of a tensor ("float"), or another type ("seq(tensor(float))"); `default` where it is not known."""
 
     @abstractmethod
     def shape(self, value: str | int) -> Dims | None:
@@ -106,6 +102,10 @@ class Site(ABC):
     @abstractmethod
     def content(self, value: str | int) -> Array | None:
         """The same, for rules that write the value otherwise and decide nothing by its elements."""
+
+    @abstractmethod
+    def holds(self, value: str | int, question: Callable[[Array], bool]) -> bool:
+        """Whether a value is constant and a question (a function) about it answers yes: cheaper for weights."""
 
     @abstractmethod
     def parts(self, value: str | int) -> tuple[str, ...] | None:

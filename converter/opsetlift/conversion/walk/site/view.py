@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import onnx
@@ -127,6 +128,13 @@ class SiteView(Site):
         if found is None:
             self._refuse_parameter(name)
         return found
+
+    def holds(self, value: str | int, question: Callable[[Array], bool]) -> bool:
+        """Whether a value is the same in every run, and the answer to a question about its elements is yes."""
+        name = self._name(value)
+        if not self.scope.facts.is_constant(name):
+            self._refuse_parameter(name)
+        return self.scope.facts.holds(name, question)
 
     def _refuse_parameter(self, name: str) -> None:
         parameter = self.scope.facts.parameter_behind(name)
