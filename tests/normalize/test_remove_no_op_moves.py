@@ -163,3 +163,9 @@ def test_dropout_of_the_first_opsets_drops_unless_it_is_told_not_to() -> None:
 def test_a_target_that_is_an_attribute() -> None:
     before = "g (float[2,3] x) => (float[2,3] y) { b = Reshape<shape = [0, 3]>(x) y = Neg(b) }"
     check_rewrite(PASS, before, "g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }", opset=4)
+
+
+def test_the_product_of_one_number_is_that_number_and_its_sum_may_lose_a_sign() -> None:
+    column = "g (float[N,1] x) => (float[N,1] y) {{ a = Neg(x) {} y = Exp({}) }}"
+    check_rewrite(PASS, column.format("b = ReduceProd<axes = [1]>(a)", "b"), column.format("", "a"), opset=17)
+    check_unchanged(PASS, column.format("b = ReduceMean<axes = [1]>(a)", "b"), opset=17)

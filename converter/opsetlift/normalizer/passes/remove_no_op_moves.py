@@ -173,7 +173,8 @@ def _reduction(node: gs.Node, context: Context) -> bool:
         return False
     if not axes:
         return bool(node.attrs.get("noop_with_empty_axes", 0))
-    return node.op in ("ReduceMax", "ReduceMin") and _keeps_only_ones(node, axes, context)
+    # A sum of one number may start at 0, and then loses the sign of a zero.
+    return node.op in ("ReduceMax", "ReduceMin", "ReduceProd") and _keeps_only_ones(node, axes, context)
 
 
 def _keeps_only_ones(node: gs.Node, axes: list[int], context: Context) -> bool:
