@@ -254,7 +254,7 @@ class TestConstantOperands:
         [("Add", ["Add"], "float"), ("Sub", ["Neg", "Add"], "float"), ("Less", ["Greater"], "bool")],
     )
     def test_come_second(self, operator: str, mirrored: list[str], dtype: str) -> None:
-        text = f"g (float[1,2,2] x) => ({dtype}[1,2,2] y) <float[1,2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (c, x) }}"
+        text = f"g (float[2,2] x) => ({dtype}[2,2] y) <float[2,2] c = {{1, 2, 3, 4}}> {{ y = {operator} (c, x) }}"
         found = converted(text, "opencv==4.5")
         assert operators(found) == mirrored
         assert found.graph.initializer[0].name == found.graph.node[-1].input[1]
@@ -824,7 +824,7 @@ class TestSequences:
         refused(text, "opencv==5.0", because="takes no computed slope of PRelu")
 
     def test_transposed_convolutions(self) -> None:
-        text = "g (float[1,1,4] x) => (float[1,1,6] y) <float[1,1,3] w = {1, 2, 3}> { y = ConvTranspose (x, w) }"
+        text = "g (float[1,1,600] x) => (float[1,1,602] y) <float[1,1,3] w = {1, 2, 3}> { y = ConvTranspose (x, w) }"
         assert operators(converted(text, "opencv==4.5")) == ["Unsqueeze", "ConvTranspose", "Squeeze"]
 
     @pytest.mark.parametrize("sizes", ["4", "2,2,2"])
@@ -1317,8 +1317,8 @@ class TestStacksOfMatrices:
     @pytest.mark.parametrize(
         "text",
         [
-            "g (float[2,2,3] x, float[2,3,2] w) => (float y) { y = MatMul (x, w) }",
-            "g (float[1,2,3] x) => (float y) <float[3,1] w = {1,2,3}> { y = MatMul (x, w) }",
+            "g (float[2,2,600] x, float[2,600,600] w) => (float y) { y = MatMul (x, w) }",
+            f"g (float[1,2,513] x) => (float y) <float[513,1] w = {{{', '.join('1' * 513)}}}> {{ y = MatMul (x, w) }}",
         ],
     )
     def test_others_stay_in_4_5(self, text: str) -> None:
@@ -1414,7 +1414,7 @@ class TestAxesThatOpenCVReadsOtherwise:
     @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
     @pytest.mark.parametrize("attributes", ["", "<axis = 1>", "<axis = 0>"])
     def test_rows_are_normalized_where_axes_follow(self, runtime: str, operator: str, attributes: str) -> None:
-        text = f"g (float[2,3,4] x) => (float[2,3,4] y) {{ y = {operator} {attributes} (x) }}"
+        text = f"g (float[2,3,600] x) => (float[2,3,600] y) {{ y = {operator} {attributes} (x) }}"
         found = converted(text, runtime, opset=11)
         assert operators(found) == ["Flatten", operator, "Reshape"]
         assert {one.version for one in found.opset_import} == {11}
@@ -1426,7 +1426,7 @@ class TestAxesThatOpenCVReadsOtherwise:
         assert operators(converted(text, runtime, opset=11)) == ["Softmax"]
 
     def test_axis_that_is_left_out_is_written(self) -> None:
-        text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = LogSoftmax (x) }"
+        text = "g (float[2,3,600] x) => (float[2,3,600] y) { y = LogSoftmax (x) }"
         found = converted(text, "opencv==4.5")
         assert [one.i for one in found.graph.node[0].attribute] == [2]
         assert not converted(text, "opencv==4.14").graph.node[0].attribute
@@ -1743,3 +1743,108 @@ class TestONNXJs:
             refused(text, "opencv==4.5", because=because, opset=11)
         else:
             assert operators(converted(text, "opencv==4.5", opset=11)) == ["Resize"]
+
+
+def test_inputs_of_three_axes_are_refused_where_they_become_matrices_of_channels() -> None:
+    text = "g (float[2,3,{0}] x) => (float[2,3,{0}] y) {{ y = Relu (x) }}"
+    refused(
+        text.format(512), "opencv==4.5", because="input 'x' has three axes, and OpenCV DNN 4.5 takes it for a matrix"
+    )
+    assert operators(converted(text.format(513), "opencv==4.5")) == ["Relu"]
+    assert operators(converted(text.format(512), "opencv==4.14")) == ["Relu"]
+
+
+@pytest.mark.parametrize("operator", ["IsInf", "IsNaN"])
+def test_what_logic_reads_is_compared(operator: str) -> None:
+    """OpenVINO 2022.3 does not load a logical operator behind these."""
+    text = f"g (float[2,1] x, bool[2,1] b) => (bool[2,1] y) {{ i = {operator} (x) y = Or (i, b) }}"
+    assert operator not in operators(converted(text, "openvino==2022.3"))
+    assert operators(converted(text, "openvino==2026.4")) == [operator, "Or"]
+
+
+def test_parts_that_are_read_twice_are_sliced() -> None:
+    """OpenVINO 2022.3 computes other values for a product of two parts and arithmetic with one of them."""
+    text = """g (float[2,6] x) => (float[2,3] y) {{
+        b, c = Split <axis = 1> (x) e = Exp (c) d = Mul (b, e) y = Sub (d, {0}) }}"""
+    sliced = ["Slice", "Slice", "Exp", "Mul", "Sub"]
+    assert operators(converted(text.format("c"), "openvino==2022.3", opset=11)) == sliced
+    assert operators(converted(text.format("d"), "openvino==2022.3", opset=11)) == ["Split", *sliced[2:]]
+
+
+class TestActivationsOfRecurrentNetworks:
+    """OpenCV reads no lists of texts; tf2onnx writes the defaults."""
+
+    _TEXT = """g (float[3,2,5] x, float[1,12,5] w, float[1,12,4] r) => (float[3,1,2,4] y) {{
+        y = GRU <hidden_size = 4, activations = [{0}]> (x, w, r) }}"""
+
+    def test_defaults_are_left_out(self) -> None:
+        found = converted(self._TEXT.format('"Sigmoid", "Tanh"'), "opencv==5.0")
+        assert [one.name for one in found.graph.node[0].attribute] == ["hidden_size"]
+
+    def test_others_are_refused(self) -> None:
+        refused(self._TEXT.format('"Tanh", "Sigmoid"'), "opencv==5.0", because="reads no list of activations")
+
+
+def test_groups_of_sequences_behind_convolutions_are_normalized_otherwise() -> None:
+    """OpenCV 5.0 keeps them in blocks of channels."""
+    text = """g (float[2,2,{0}] x, float[2] s, float[2] b) => (float[2,2,{0}] y) <float[2,1,{1}] w = {{1, 2}}> {{
+        c = Conv <group = 2> (x, w) y = GroupNormalization <num_groups = 2> (c, s, b) }}"""
+    assert "GroupNormalization" not in operators(converted(text.format("9", "1"), "opencv==5.0", opset=21))
+    assert "GroupNormalization" in operators(converted(text.format("9,9", "1,1"), "opencv==5.0", opset=21))
+
+
+def test_negative_thresholds_of_scores_are_refused() -> None:
+    text = """g (float[1,8,4] b, float[1,1,8] s) => (int64[A,3] y)
+        <int64 n = {{4}}, float i = {{0.4}}, float t = {{{0}}}> {{
+        y = NonMaxSuppression (b, s, n, i, t) }}"""
+    refused(text.format("-1"), "opencv==5.0", because="takes no negative score_threshold")
+    assert operators(converted(text.format("0"), "opencv==5.0")) == ["NonMaxSuppression"]
+
+
+class TestRowsOfCasts:
+    """onnxruntime before 1.0 does not load them where one casts back; Keras with PyTorch exports Casts to float."""
+
+    @pytest.mark.parametrize(
+        ("runtime", "count", "written"),
+        [
+            ("onnxruntime==0.3", 2, ["Cast", "Cast"]),
+            ("onnxruntime==0.3", 3, ["Cast", "Cast", "Mul", "Cast"]),
+            ("onnxruntime==0.5", 3, ["Cast", "Cast", "Cast"]),
+            ("onnxruntime==0.5", 4, ["Cast", "Cast", "Cast", "Mul", "Cast"]),
+            ("onnxruntime==1.0", 4, ["Cast", "Cast", "Cast", "Cast"]),
+        ],
+    )
+    def test_a_product_with_one_keeps_them_apart(self, runtime: str, count: int, written: list[str]) -> None:
+        casts = " ".join(f"c{number + 1} = Cast <to = 1> (c{number})" for number in range(count))
+        text = f"g (float[2,3] x) => (float[2,3] y) {{ c0 = Neg (x) {casts} y = Abs (c{count}) }}"
+        found = converted(text, runtime, opset=8).graph.node
+        assert [one.op_type for one in found] == ["Neg", *written, "Abs"]
+
+
+@pytest.mark.parametrize("order", ["product, e", "e, product"])
+def test_a_value_of_unknown_rank_is_not_added_to_a_product(order: str) -> None:
+    """onnxruntime 1.0 to 1.5 dies while loading, where it merges a MatMul and an Add."""
+    text = f"""g (int64[N] s, float[2,4] b, float[2,3] c, float[4,3] w) => (float y) {{
+        e = Reshape (c, s) product = MatMul (b, w) y = Add ({order}) }}"""
+    assert operators(converted(text, "onnxruntime==1.4", opset=11)) == ["Reshape", "MatMul", "Neg", "Sub"]
+    assert operators(converted(text, "onnxruntime==1.6", opset=11)) == ["Reshape", "MatMul", "Add"]
+
+
+class TestTransposesThatGraphsInsideRead:
+    """onnxruntime 1.10 moves them past what reads them, too, and does not load what is left."""
+
+    _TEXT = """g (float[2,7,4] x, bool c, int64 i) => (float[4,2] y, float[2,7,4] z) {{
+        t = Transpose <perm = [1, 2, 0]> (x) {0}
+        y = If (c) <then_branch = a () => (float[4,2] r) {{ r = Gather <axis = 0> ({1}, i) }},
+            else_branch = b () => (float[4,2] q) {{ p = Gather <axis = 0> ({1}, i) q = Neg (p) }}> }}"""
+    _KEPT = ("Shape", "Reshape", "Transpose", "Shape", "Reshape")
+
+    def test_stand_between_reshapes(self) -> None:
+        text = self._TEXT.format("z = Transpose <perm = [2, 0, 1]> (t)", "t")
+        found = operators(converted(text, "onnxruntime==1.10", opset=13))
+        assert found == [*self._KEPT, *self._KEPT, "If"]
+        assert operators(converted(text, "onnxruntime==1.11", opset=13)) == ["Transpose", "Transpose", "If"]
+
+    def test_one_behind_what_they_read_does_so_too(self) -> None:
+        text = self._TEXT.format("v = Relu (t) z = Transpose <perm = [2, 0, 1]> (v)", "v")
+        assert operators(converted(text, "onnxruntime==1.10", opset=13)) == ["Transpose", "Relu", *self._KEPT, "If"]

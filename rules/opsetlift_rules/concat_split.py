@@ -163,7 +163,7 @@ def split_with_slice(site: Site) -> None:
     if not has_attribute(site, "axis"):
         replace_with_attributes(site, axis=0)
         return
-    if widen_to_kernel(site):
+    if not site.computes("Split", T=site.dtype(0)) and widen_to_kernel(site):
         return
     if site.input(1) and not is_constant(site, 1):
         _slices_of_computed_lengths(site)

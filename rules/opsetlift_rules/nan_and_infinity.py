@@ -60,5 +60,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
+    Fallback("IsInf", detect_infinities_by_comparison),
     Fallback("IsNaN", cast_double_or_compare_with_itself),
 ]

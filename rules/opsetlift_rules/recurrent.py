@@ -74,6 +74,26 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
     )
 
 
+_DEFAULT_ACTIVATIONS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+
+
+def _names_the_defaults(site: Site) -> bool:
+    given = [name.decode() for name in site.attribute("activations", [])]
+    defaults = _DEFAULT_ACTIVATIONS[site.node.op_type]
+    return given in (defaults, 2 * defaults)
+
+
+def leave_out_defaults_or_write_what_is_left_out(site: Site) -> None:
+    """Leave out activations that are the defaults, which some runtimes do not read; else write what is left out."""
+    if not _names_the_defaults(site):
+        write_what_is_left_out(site)
+        return
+    site.remove_attribute("activations")
+    results = site.op.copy(*site.inputs)
+    # A new node, which is looked at in its turn.
+    site.replace(*((results,) if isinstance(results, str) else results))
+
+
 def write_what_is_left_out(site: Site) -> None:
     """Write what runtimes may need: hidden_size, zeros for a missing bias, the layout of all of them, all outputs.
 
@@ -115,7 +135,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("RNN", write_what_is_left_out),
-    Fallback("GRU", write_what_is_left_out),
-    Fallback("LSTM", write_what_is_left_out),
+    Fallback("RNN", leave_out_defaults_or_write_what_is_left_out),
+    Fallback("GRU", leave_out_defaults_or_write_what_is_left_out),
+    Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out),
 ]

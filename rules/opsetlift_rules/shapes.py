@@ -357,6 +357,17 @@ def flatten_other_types_with_reshape(site: Site) -> None:
     site.replace(reshape_exactly(op, site.input(0), matrix_shape))
 
 
+def keep_between_reshapes_or_move_elements(site: Site) -> None:
+    """Keep optimisers from moving a Transpose past what reads it; without a kernel, move its elements otherwise."""
+    if not site.computes("Transpose", T=site.dtype(0)):
+        move_elements(site)
+        return
+    op = site.op_at(opsets.ALLOWZERO)
+    value = reshape_exactly(op, site.input(0), op.Shape(site.input(0)))
+    moved = site.op.copy(value)
+    site.replace(reshape_exactly(op, moved, op.Shape(moved)))
+
+
 _AXES_1 = "11 adds negative axes; non-negative axes mean the same"
 _PLAIN = "wording only"
 
@@ -385,6 +396,6 @@ FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
     Fallback("Reshape", cast_or_remove_allowzero),
     Fallback("Squeeze", write_non_negative_axes),
-    Fallback("Transpose", move_elements),
+    Fallback("Transpose", keep_between_reshapes_or_move_elements),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

@@ -28,6 +28,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
     found += _inputs_of_refused_dtypes(facts, target)
     found += _outputs_of_refused_dtypes(facts, target)
+    found += _inputs_as_channels(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += _empty_values(facts, target)
     found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
@@ -73,6 +74,7 @@ def what_objections_depend_on(
         target.dtypes_refused,
         target.input_dtypes_refused,
         target.output_dtypes_refused,
+        target.most_channels,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_undeclared_outputs,
@@ -166,6 +168,25 @@ def _outputs_of_refused_dtypes(facts: ModelFacts, target: Target) -> Iterator[Re
                 f"; --dtype {dtype}={other} --dtype-interface {CHANGE} changes it, which is not exact" if other else ""
             )
             yield Refusal(Why.TARGET, sentence + hint, "", "", GRAPH_PATH, "")
+
+
+def _inputs_as_channels(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    index = facts.graph.index
+    for info in facts.model.graph.input if target.most_channels else ():
+        if info.name in facts.cut_inputs or info.name in index.initializers or not index.use_count(info.name):
+            continue
+        shape = facts.graph.shape(info.name)
+        if shape is None or len(shape) != _AXES_OF_A_MATRIX_WITH_CHANNELS:
+            continue
+        if not isinstance(shape[-1], int) or shape[-1] <= target.most_channels:
+            sentence = (
+                f"input {info.name!r} has three axes, and {target.called} takes it for a matrix of channels; "
+                "with one axis more it would be read as it is"
+            )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+_AXES_OF_A_MATRIX_WITH_CHANNELS = 3
 
 
 def _is_fixed(size: int | str | None) -> bool:

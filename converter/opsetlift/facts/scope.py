@@ -24,6 +24,7 @@ from opsetlift.model.def_use import DefUse
 from opsetlift.model.scopes import (
     GRAPH_PATH,
     Container,
+    captured_names,
     function_key,
     omitted_inputs,
     subgraph_path,
@@ -118,6 +119,7 @@ class ScopeFacts:
         self.index = self.tables.index
         self._children: dict[str, ScopeFacts] = {}
         self._omissible: frozenset[str] | None = None
+        self._captured: frozenset[str] | None = None
         self._emitted: dict[str, tuple[NodeProto, Mapping[str, int]]] = {}
         self._producers: dict[str, NodeProto] = {}
         self.origins: dict[str, dict[int, Hashable]] = {}
@@ -360,6 +362,13 @@ class ScopeFacts:
     def is_shared(self, name: str) -> bool:
         """Whether the value is read more than once there, in the original."""
         return self.index.use_count(name) > 1
+
+    def is_captured(self, name: str) -> bool:
+        """Whether a graph inside this one reads the value, in the original."""
+        if self._captured is None:
+            inside = self.index.subgraphs_by_node.values()
+            self._captured = frozenset(one for graphs in inside for _, graph in graphs for one in captured_names(graph))
+        return name in self._captured
 
     def is_initializer(self, name: str) -> bool:
         """Whether the value is an initializer here or further out."""

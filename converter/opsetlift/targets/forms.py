@@ -169,6 +169,10 @@ class Form:
     """Whether a value is two of its inputs."""
     is_shared: bool = False
     """Whether its first output is read more than once, or is an output of the graph that is read."""
+    shares_a_part: bool = False
+    """Whether several of its outputs are read, one of them more than once."""
+    is_captured: bool = False
+    """Whether a graph inside its own graph reads its first input or its first output."""
     cuts_sizes: bool = False
     """Whether scales times the sizes of its first input may be other than whole numbers, so that sizes are rounded."""
     has_more_rows: bool = False
@@ -244,6 +248,8 @@ class Form:
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (self.shares_a_part, lambda node, _, scope: _shares_a_part(node, scope)),
+            (self.is_captured, lambda node, _, scope: any(map(scope.is_captured, (node.input[0], node.output[0])))),
             (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
             (
                 self.repeats_an_input,
@@ -818,6 +824,11 @@ def _folds_what_graphs_inside_read(node: NodeProto, scope: ScopeFacts) -> bool:
         return False
     inside = (graph for one in scope.container.node for _, graph in subgraphs(one))
     return any(not outer.isdisjoint(referenced_names(graph)) for graph in inside)
+
+
+def _shares_a_part(node: NodeProto, scope: ScopeFacts) -> bool:
+    read = [name for name in node.output if name and scope.index.use_count(name)]
+    return len(read) > 1 and any(map(scope.is_shared, read))
 
 
 def _copies(name: str, scope: ScopeFacts) -> bool:

@@ -75,6 +75,7 @@ def _key(node: NodeProto, opset: int, scope: ScopeValues, producers: Hashable = 
             for name in node.output
             if name
         ),
+        tuple(map(scope.facts.is_captured, (*node.input, *node.output))),
         producers,
     )
 
