@@ -1801,6 +1801,27 @@ def test_negative_thresholds_of_scores_are_refused() -> None:
     assert operators(converted(text.format("0"), "opencv==5.0")) == ["NonMaxSuppression"]
 
 
+class TestPadsAtTheEnds:
+    """onnxruntime 1.21 to 1.24 reads every second pad for those at the ends where AveragePool-19 counts them."""
+
+    _TEXT = """g (float[1,2,7,9] x) => (float[1,2,A,B] y) {{
+        y = AveragePool <kernel_shape = [2, 2], count_include_pad = {1}, {0}> (x) }}"""
+
+    @pytest.mark.parametrize("pads", ["pads = [0, 0, 1, 1]", "pads = [1, 0, 1, 0]", 'auto_pad = "SAME_UPPER"'])
+    def test_are_written_as_zeros(self, pads: str) -> None:
+        text = self._TEXT.format(pads, 1)
+        assert operators(converted(text, "onnxruntime==1.23", opset=21)) == ["Pad", "AveragePool"]
+        assert operators(converted(text, "onnxruntime==1.25", opset=21)) == ["AveragePool"]
+
+    @pytest.mark.parametrize("pads", ["pads = [1, 1, 1, 1]", "pads = [1, 0, 0, 0]"])
+    def test_others_stay(self, pads: str) -> None:
+        assert operators(converted(self._TEXT.format(pads, 1), "onnxruntime==1.23", opset=21)) == ["AveragePool"]
+
+    def test_what_does_not_count_them_stays(self) -> None:
+        text = self._TEXT.format("pads = [0, 0, 1, 1]", 0)
+        assert operators(converted(text, "onnxruntime==1.23", opset=21)) == ["AveragePool"]
+
+
 class TestRowsOfCasts:
     """onnxruntime before 1.0 does not load them where one casts back; Keras with PyTorch exports Casts to float."""
 

@@ -73,6 +73,8 @@ class Form:
     """Whether the elements of its windows lie apart: one of its dilations is above 1."""
     gives_constants: bool = False
     """Whether a subgraph of it gives a constant."""
+    has_longer_end_pads: bool = False
+    """Whether the pad at the end of an axis may be longer than every second one of its pads, in their order, says."""
     uneven: frozenset[str] = frozenset()
     """Attributes, lists of numbers, whose second half is not their first: pads that differ at the two ends."""
     has_inputs: frozenset[str] = frozenset()
@@ -239,6 +241,7 @@ class Form:
             (self.single_letters, self._has_single_letters),
             (self.within, lambda node, _, scope: _is_within(self.within, scope)),
             (self.at_least, lambda node, *_: all(_reaches(node, *one) for one in self.at_least.items())),
+            (self.has_longer_end_pads, lambda node, *_: _has_longer_end_pads(node)),
             (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
             (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
             (self.is_dilated, lambda node, *_: _is_dilated(node)),
@@ -824,6 +827,15 @@ def _folds_what_graphs_inside_read(node: NodeProto, scope: ScopeFacts) -> bool:
         return False
     inside = (graph for one in scope.container.node for _, graph in subgraphs(one))
     return any(not outer.isdisjoint(referenced_names(graph)) for graph in inside)
+
+
+def _has_longer_end_pads(node: NodeProto) -> bool:
+    """Pads are all those of beginnings, then all those of ends."""
+    given = {one.name: one for one in node.attribute}
+    if "auto_pad" in given and given["auto_pad"].s == b"SAME_UPPER":
+        return True
+    pads = list(given["pads"].ints) if "pads" in given else []
+    return any(second < end for second, end in zip(pads[1::2], pads[len(pads) // 2 :], strict=True))
 
 
 def _shares_a_part(node: NodeProto, scope: ScopeFacts) -> bool:
