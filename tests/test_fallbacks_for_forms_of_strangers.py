@@ -48,6 +48,21 @@ class TestComMicrosoft:
         node = f"y = com.microsoft.Attention <num_heads = 2{attributes}> (x, w, b)"
         of_com_microsoft(f"g (float[2,3,4] x, float[4,12] w, float[12] b) => (float[2,3,4] y) {{ {node} }}", NEW)
 
+    @pytest.mark.parametrize(("heads", "bias"), [(2, "b"), (1, "b"), (4, '""')])
+    def test_attention_with_a_bias_is_refused_where_there_are_as_many_heads_as_steps(
+        self, heads: int, bias: str
+    ) -> None:
+        def attention(steps: int) -> str:
+            shape, node = f"float[1,{steps},8]", f"MultiHeadAttention <num_heads = {heads}> (x, x, x, {bias})"
+            return f"g ({shape} x, float[24] b) => ({shape} y) {{ y = com.microsoft.{node} }}"
+
+        of_com_microsoft(attention(3), NEW)
+        if heads == 1 or bias == '""':
+            of_com_microsoft(attention(heads), NEW)
+        else:
+            with pytest.raises(ConversionRefused, match="as long as there are heads"):
+                of_com_microsoft(attention(heads), NEW)
+
 
 class TestPadsOfConvTranspose:
     """OpenVINO up to 2022.3 leaves out those of auto_pad, and puts an odd one on the other side."""

@@ -93,6 +93,10 @@ class Form:
     """Whether it casts back to the dtype from which a Cast before it came."""
     input_counts: frozenset[int] = frozenset()
     """Numbers of inputs of which it has one."""
+    inputs_at: frozenset[int] = frozenset()
+    """Places, counted from 0, at each of which it has an input; those of operators without a schema have no names."""
+    attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Attributes, each with an axis along which its first input has that size."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
     matches: Mapping[str, str] = field(default_factory=dict)
@@ -228,6 +232,7 @@ class Form:
             (self.most_outputs, lambda node, *_: len(node.output) <= self.most_outputs),
             (self.skips_outputs, lambda node, *_: not all(node.output)),
             (self.input_counts, lambda node, *_: len(node.input) in self.input_counts),
+            (self.inputs_at, lambda node, *_: all(any(node.input[at : at + 1]) for at in self.inputs_at)),
             (self.ends_with_absent_input, lambda node, *_: bool(node.input) and not node.input[-1]),
             (self.attributes, self._has_the_attributes),
             (self.other_than, self._has_other_attributes),
@@ -298,6 +303,7 @@ class Form:
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
+            (self.attributes_as_sizes, self._has_attributes_as_sizes),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
@@ -461,6 +467,13 @@ class Form:
         return all(
             (value := values.get(formal)) is not None and bool((value == number).all())
             for formal, number in self.numbers.items()
+        )
+
+    def _has_attributes_as_sizes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shape = scope.shape(node.input[0]) or []
+        return all(
+            axis < len(shape) and shape[axis] == _attribute(node, definition, name)
+            for name, axis in self.attributes_as_sizes.items()
         )
 
     def _has_other_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
