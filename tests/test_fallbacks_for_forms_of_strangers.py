@@ -84,10 +84,18 @@ class TestPadsOfConvTranspose:
         assert {one.name: list(one.ints) for one in found.attribute}["pads"] == pads
 
     def test_beyond_what_the_kernel_covers_are_zeros_behind_the_output(self) -> None:
-        node = "y = ConvTranspose <output_shape = [6, 6], strides = [2, 2]> (x, w)"
-        text = f"g (float[1,1,2,2] x) => (float[1,1,6,6] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
+        node = "y = ConvTranspose <output_shape = [4, 6], strides = [2, 2]> (x, w)"
+        text = f"g (float[1,1,2,2] x) => (float[1,1,4,6] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
         (found,) = converted(text, MIDDLE, opset=11).graph.node
-        assert {one.name: list(one.ints) for one in found.attribute}["output_padding"] == [1, 1]
+        numbers = {one.name: list(one.ints) for one in found.attribute}
+        assert (numbers["pads"], numbers["output_padding"]) == ([1, 0, 0, 0], [0, 1])
+
+    @pytest.mark.parametrize("runtime", RELEASES)
+    def test_stay_where_output_shape_cuts_nothing_off(self, runtime: str) -> None:
+        node = "y = ConvTranspose <output_shape = [9, 5], strides = [2, 2]> (x, w)"
+        text = f"g (float[1,1,2,2] x) => (float[1,1,9,5] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
+        (found,) = converted(text, runtime, opset=11).graph.node
+        assert "output_shape" in {one.name for one in found.attribute}
 
     def test_stay_where_the_release_knows_them(self) -> None:
         node = 'y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2]> (x, w)'

@@ -49,6 +49,41 @@ class TestPadsOfTransposedConvolutions:
         assert "auto_pad" in attributes(target, text, 11)
 
 
+class TestOutputShapesOfTransposedConvolutions:
+    """onnxruntime puts an odd pad on one side at all opsets: the end before 1.14 (1.13 with SAME), the begin since."""
+
+    @pytest.mark.parametrize(
+        ("target", "opset", "mode", "pads"),
+        [
+            ("onnxruntime==1.4", 11, "NOTSET", [1, 1, 0, 0]),
+            ("onnxruntime==1.13", 11, "NOTSET", [1, 1, 0, 0]),
+            ("onnxruntime==1.12", 11, "SAME_UPPER", [0, 0, 1, 1]),
+            ("onnxruntime==1.13", 8, "SAME_LOWER", [0, 0, 1, 1]),
+            ("onnxruntime==1.14", 8, "NOTSET", [0, 0, 1, 1]),
+            ("onnxruntime==1.4", 8, "NOTSET", None),
+            ("onnxruntime==1.14", 11, "NOTSET", None),
+            ("onnxruntime==1.13", 11, "SAME_UPPER", None),
+        ],
+    )
+    def test_are_written_as_pads(self, target: str, opset: int, mode: str, pads: list[int] | None) -> None:
+        text = (
+            "g (float[1, 2, 3, 3] x, float[2, 2, 3, 3] w) => (float[1, 2, 6, 6] y) "
+            f'{{ y = ConvTranspose <auto_pad = "{mode}", strides = [2, 2], output_shape = [6, 6]> (x, w) }}'
+        )
+        assert attributes(target, text, opset).get("pads") == pads
+
+    @pytest.mark.parametrize("target", ["onnxruntime==0.3", "onnxruntime==1.4", "onnxruntime==1.20", "onnxruntime"])
+    @pytest.mark.parametrize(("height", "is_written_otherwise"), [(8, False), (9, True)])
+    def test_far_beyond_the_windows_are_made_by_a_convolution(
+        self, target: str, height: int, is_written_otherwise: bool
+    ) -> None:
+        text = (
+            f"g (float[1, 1, 3, 2] x) => (float[1, 1, {height}, 5] y) <float[1, 1, 3, 3] w = {{1,2,3,4,5,6,7,8,9}}>"
+            f"{{ y = ConvTranspose <strides = [2, 2], output_shape = [{height}, 5]> (x, w) }}"
+        )
+        assert ("ConvTranspose" not in operators(converted(text, target, opset=9))) == is_written_otherwise
+
+
 class TestMeansAndVariances:
     """onnxruntime before 1.16 normalizes four axes only, and all or all but the second one together."""
 

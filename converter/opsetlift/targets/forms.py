@@ -97,6 +97,12 @@ class Form:
     """Places, counted from 0, at each of which it has an input; those of operators without a schema have no names."""
     attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
     """Attributes, each with an axis along which its first input has that size."""
+    cuts_pads: bool = False
+    """Whether output_shape of a ConvTranspose may be less than its windows cover along an axis."""
+    cuts_odd_pads: bool = False
+    """Whether it may be less by an odd number of elements."""
+    exceeds_windows: bool = False
+    """Whether output_shape of a ConvTranspose is more than its windows cover by a stride, or more, along an axis."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
     matches: Mapping[str, str] = field(default_factory=dict)
@@ -304,6 +310,15 @@ class Form:
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.attributes_as_sizes, self._has_attributes_as_sizes),
+            (self.cuts_pads, lambda *facts: any(one is None or one[0] > 0 for one in _left_by_output_shape(*facts))),
+            (
+                self.cuts_odd_pads,
+                lambda *facts: any(one is None or (one[0] > 0 and one[0] % 2) for one in _left_by_output_shape(*facts)),
+            ),
+            (
+                self.exceeds_windows,
+                lambda *facts: any(one is not None and -one[0] >= one[1] for one in _left_by_output_shape(*facts)),
+            ),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.longer_inputs, self._may_have_longer_inputs),
@@ -814,6 +829,33 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
         return numbers
     before = [size if isinstance(size, int) and size else 1 for size in shape]
     return [one / size for one, size in zip(numbers, before, strict=True)]
+
+
+def _left_by_output_shape(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[int, int] | None]:
+    """By how much the windows of a ConvTranspose cover more than output_shape, with the stride, along each axis.
+
+    None along an axis where that is not known; empty without output_shape.
+    """
+    shape, weights = (list(scope.shape(name) or ()) for name in node.input[:2])
+    given = {one.name: list(one.ints) for one in node.attribute}
+    rank = max(len(shape), len(weights)) - 2
+    wanted = given.get("output_shape", [])
+    if not wanted or rank < 1:
+        return [None] if wanted else []
+    sizes, kernel = (
+        (shape or [None] * (rank + 2))[2:],
+        given.get("kernel_shape") or (weights or [None] * (rank + 2))[2:],
+    )
+    strides, dilations = (given.get(name) or [1] * rank for name in ("strides", "dilations"))
+    extra = given.get("output_padding") or [0] * rank
+    return [
+        (stride * (size - 1) + more + (taps - 1) * dilation + 1 - want, stride)
+        if isinstance(size, int) and isinstance(taps, int)
+        else None
+        for want, size, taps, stride, dilation, more in zip(
+            wanted[-rank:], sizes, kernel, strides, dilations, extra, strict=False
+        )
+    ]
 
 
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
