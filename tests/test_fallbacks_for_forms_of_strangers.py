@@ -64,6 +64,45 @@ class TestComMicrosoft:
                 of_com_microsoft(attention(heads), NEW)
 
 
+class TestQuantizedConcat:
+    """OpenVINO from 2022.3 on crashes where it merges what is between two quantizations behind a Concat."""
+
+    CONSTANTS = "<float s = {0.5}, uint8 z = {100}, float[4] c = {1, 2, 3, 4}, int64[2] h = {2, 4}>"
+
+    @pytest.mark.parametrize("runtime", [MIDDLE, NEW])
+    @pytest.mark.parametrize(
+        ("joined", "between"),
+        [
+            ("q", "n = Add (d, c)"),
+            ("q", "n = BatchNormalization (d, c, c, c, c)"),
+            ("q", "a = Mul (d, c) n = Sub (a, c)"),
+            ("q", "r = Reshape (d, h) n = Mul (r, c)"),
+            ("p", "n = Add (d, c)"),
+        ],
+    )
+    def test_is_quantized_again_by_arithmetic(self, runtime: str, joined: str, between: str) -> None:
+        nodes = (
+            f"{joined} = Concat <axis = 1> (x, y) {'q = Relu (p)' if joined == 'p' else ''} "
+            f"i = QuantizeLinear (q, s, z) d = DequantizeLinear (i, s, z) {between} o = QuantizeLinear (n, s, z)"
+        )
+        text = f"g (float[2,2] x, float[2,2] y) => (uint8[2,4] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert operators(converted(text, runtime)).count("QuantizeLinear") == 1
+
+    @pytest.mark.parametrize("runtime", [MIDDLE, NEW])
+    def test_stays_behind_other_operators(self, runtime: str) -> None:
+        nodes = (
+            "i = QuantizeLinear (x, s, z) d = DequantizeLinear (i, s, z) n = Add (d, c) o = QuantizeLinear (n, s, z)"
+        )
+        text = f"g (float[2,4] x) => (uint8[2,4] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert operators(converted(text, runtime)).count("QuantizeLinear") == 2
+
+    def test_whose_quantized_values_are_read_is_quantized_by_arithmetic(self) -> None:
+        nodes = "q = Concat <axis = 1> (x, y) i = QuantizeLinear (q, s, z) o = Transpose (i)"
+        text = f"g (float[2,2] x, float[2,2] y) => (uint8[4,2] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert "QuantizeLinear" not in operators(converted(text, MIDDLE))
+        assert "QuantizeLinear" in operators(converted(text, NEW))
+
+
 class TestPadsOfConvTranspose:
     """OpenVINO up to 2022.3 leaves out those of auto_pad, and puts an odd one on the other side."""
 

@@ -124,7 +124,10 @@ class Form:
     not_read_by: frozenset[str] = frozenset()
     """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
-    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
+    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on.
+
+    "Add|Sub" stands for either.
+    """
     widened_inputs: frozenset[str] = frozenset()
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
     joins_channels: bool = False
@@ -569,7 +572,7 @@ def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: S
     factors = list(node.input)
     for step, operator in enumerate(operators):
         producers = [scope.producer(name) for one in found for name in one.input if name]
-        found = [one for one in producers if one is not None and one.op_type == operator]
+        found = [one for one in producers if one is not None and _is_one_of(operator, one)]
         factors += [name for one in found if step == 0 for name in one.input]
         if operator == "ReduceMean":
             break
@@ -651,12 +654,16 @@ def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeF
     return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
 
 
+def _is_one_of(operators: str, node: NodeProto) -> bool:
+    return node.op_type in operators.split("|")
+
+
 def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list[NodeProto]:
     """The last of a chain: an input of the node comes from the first operator, one of that one's from the next..."""
     before = [node]
     for operator in operators:
         producers = [scope.producer(name) for one in before for name in one.input if name]
-        before = [one for one in producers if one is not None and one.op_type == operator]
+        before = [one for one in producers if one is not None and _is_one_of(operator, one)]
     return before
 
 
@@ -704,7 +711,7 @@ def _is_read_beside(node: NodeProto, operators: Sequence[str], scope: ScopeFacts
     chain = [node]
     for operator in operators:
         producers = [scope.producer(name) for one in chain for name in one.input if name]
-        chain = [one for one in producers if one is not None and one.op_type == operator]
+        chain = [one for one in producers if one is not None and _is_one_of(operator, one)]
         found += chain
     return any(scope.is_shared(one.output[0]) for one in found)
 
