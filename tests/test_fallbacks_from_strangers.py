@@ -49,6 +49,12 @@ class TestPadsOfTransposedConvolutions:
         assert "auto_pad" in attributes(target, text, 11)
 
 
+def test_scales_of_upsample_that_callers_may_override_pass_through_a_node_where_they_are_not_read() -> None:
+    text = "g (float[1,1,2,2] x, float[4] s) => (float[1,1,A,B] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }"
+    assert operators(converted(text, "onnxruntime==0.3", opset=9)) == ["Identity", "Upsample"]
+    assert operators(converted(text, "onnxruntime==0.4", opset=9)) == ["Upsample"]
+
+
 class TestOutputShapesOfTransposedConvolutions:
     """onnxruntime puts an odd pad on one side at all opsets: the end before 1.14 (1.13 with SAME), the begin since."""
 

@@ -81,6 +81,8 @@ class Form:
     """Optional inputs that it leaves out."""
     known_inputs: frozenset[str] = frozenset()
     """Inputs that are constants and not computed from others."""
+    overridable_inputs: frozenset[str] = frozenset()
+    """Inputs that are initializers, for which callers may give other values."""
     computed_inputs: frozenset[str] = frozenset()
     """Inputs that are no constants."""
     open_inputs: frozenset[str] = frozenset()
@@ -369,6 +371,7 @@ class Form:
             self.has_inputs
             or self.lacks_inputs
             or self.known_inputs
+            or self.overridable_inputs
             or self.computed_inputs
             or self.open_inputs
             or self.empty_inputs
@@ -402,6 +405,10 @@ class Form:
         return (
             all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
+            and all(
+                formal in present and scope.is_initializer(present[formal]) and not scope.is_constant(present[formal])
+                for formal in self.overridable_inputs
+            )
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= is_open
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
