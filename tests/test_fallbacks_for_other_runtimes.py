@@ -1401,6 +1401,17 @@ class TestOperatorsThatOpenCVLacks:
         with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
             convert(given, target=runtime)
 
+    def test_quantized_operands_of_fewer_axes_come_second(self) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]> g (uint8[3,2] x, uint8[1,3,2] y)'
+        scales = "<float s = {0.5}, uint8 z = {100}>"
+        for given, is_refused in (("x, s, z, y, s, z, s, z", True), ("y, s, z, x, s, z, s, z", False)):
+            asked = model(f"{head} => (uint8[1,3,2] o) {scales} {{ o = com.microsoft.QLinearAdd ({given}) }}")
+            if not is_refused:
+                convert(asked, target="opencv==5.0")
+                continue
+            with pytest.raises(ConversionRefused, match="gives the axes of the first operand"):
+                convert(asked, target="opencv==5.0")
+
     @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
     def test_suppression_is_refused_before_5(self, runtime: str) -> None:
         text = "g (float[1,6,4] b, float[1,1,6] s) => (int64[A,3] y) { y = NonMaxSuppression (b, s) }"

@@ -97,6 +97,8 @@ class Form:
     """Numbers of inputs of which it has one."""
     inputs_at: frozenset[int] = frozenset()
     """Places, counted from 0, at each of which it has an input; those of operators without a schema have no names."""
+    fewer_axes_at: Mapping[int, int] = field(default_factory=dict)
+    """Places of inputs, each with that of one with as many elements and more axes."""
     attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
     """Attributes, each with an axis along which its first input has that size."""
     cuts_pads: bool = False
@@ -314,6 +316,10 @@ class Form:
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
+            (
+                self.fewer_axes_at,
+                lambda node, _, scope: all(_drops_axes(node, *one, scope) for one in self.fewer_axes_at.items()),
+            ),
             (self.attributes_as_sizes, self._has_attributes_as_sizes),
             (self.cuts_pads, lambda *facts: any(one is None or one[0] > 0 for one in _left_by_output_shape(*facts))),
             (
@@ -843,6 +849,14 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
         return numbers
     before = [size if isinstance(size, int) and size else 1 for size in shape]
     return [one / size for one, size in zip(numbers, before, strict=True)]
+
+
+def _drops_axes(node: NodeProto, at: int, other: int, scope: ScopeFacts) -> bool:
+    """Whether the shape of an input is that of another one without axes of size 1 in front."""
+    one, two = (
+        scope.shape(name) if name else None for name in (*node.input[at : at + 1], *node.input[other : other + 1])
+    )
+    return one is not None and two is not None and [1] * (len(two) - len(one)) + list(one) == list(two) != list(one)
 
 
 def _left_by_output_shape(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[int, int] | None]:
