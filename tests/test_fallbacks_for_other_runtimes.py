@@ -1401,6 +1401,14 @@ class TestOperatorsThatOpenCVLacks:
         with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
             convert(given, target=runtime)
 
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    @pytest.mark.parametrize("node", ["Squeeze (x)", "Squeeze <axes = [0, 1]> (x)", "Reshape (x, s)"])
+    def test_tensors_that_become_scalars_are_refused(self, runtime: str, node: str) -> None:
+        text = f"g (float[1,1] x) => (float y) <int64[0] s = {{}}> {{ y = {node} }}"
+        refused(text, runtime, because="scalar", opset=11)
+        text = f"g (float[1,1] x) => (float[1] y) <int64[1] s = {{1}}> {{ y = {node.replace('0, 1', '0')} }}"
+        assert node == "Squeeze (x)" or converted(text, runtime, opset=11)
+
     def test_quantized_operands_of_fewer_axes_come_second(self) -> None:
         head = '<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]> g (uint8[3,2] x, uint8[1,3,2] y)'
         scales = "<float s = {0.5}, uint8 z = {100}>"

@@ -59,6 +59,8 @@ class Form:
     """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Inputs by their names in the schema, each with ranks of which one is its."""
+    result_ranks: frozenset[int] = frozenset()
+    """Ranks of which one is that of its first output."""
     dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Type variables, each with dtypes of which it stands for one."""
     outputs: int = 0
@@ -285,6 +287,7 @@ class Form:
                 lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
             ),
             (self.ranks, self._has_the_ranks),
+            (self.result_ranks, lambda node, _, scope: _rank(node.output[0], scope) in self.result_ranks),
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
@@ -849,6 +852,11 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
         return numbers
     before = [size if isinstance(size, int) and size else 1 for size in shape]
     return [one / size for one, size in zip(numbers, before, strict=True)]
+
+
+def _rank(name: str, scope: ScopeFacts) -> int | None:
+    shape = scope.shape(name)
+    return None if shape is None else len(shape)
 
 
 def _drops_axes(node: NodeProto, at: int, other: int, scope: ScopeFacts) -> bool:
