@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from onnx import GraphProto
 
+from opsetlift import ConversionRefused, convert
+from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 
 
@@ -53,6 +55,42 @@ def test_scales_of_upsample_that_callers_may_override_pass_through_a_node_where_
     text = "g (float[1,1,2,2] x, float[4] s) => (float[1,1,A,B] y) <float[4] s = {1, 1, 2, 2}> { y = Upsample (x, s) }"
     assert operators(converted(text, "onnxruntime==0.3", opset=9)) == ["Identity", "Upsample"]
     assert operators(converted(text, "onnxruntime==0.4", opset=9)) == ["Upsample"]
+
+
+ATTENTION = "y = com.microsoft.MultiHeadAttention <num_heads = 2>"
+SKIP = "com.microsoft.SkipLayerNormalization"
+
+
+class TestContributedOperators:
+    """What older releases compute otherwise, or do not run, of operators of com.microsoft that they have."""
+
+    @pytest.mark.parametrize(
+        ("refusing", "taking", "node", "because"),
+        [
+            ("1.14", "1.16", f"{ATTENTION} (q, q, q, b)", "has no MultiHeadAttention"),
+            ("1.15", "1.16", f"{ATTENTION} (q, k, k)", "without a bias"),
+            ("1.20", "1.21", f"{ATTENTION} (q, k, k, b, m)", "more keys than queries"),
+            ("1.15", "1.16", f"{ATTENTION} (q, q, q, b, t)", "three axes"),
+            ("1.19", "1.20", f'{ATTENTION} (q, k, k, b, "", a)', "does not repeat attention_bias"),
+            ("1.20", "1.21", f'{ATTENTION} (q, k, k, b, "", h)', "does not repeat attention_bias"),
+            ("1.3", "1.4", "y = com.microsoft.Attention <num_heads = 2> (q, w, b, m)", "one axis of mask_index"),
+            ("1.0", "1.1", "y = com.microsoft.Attention <num_heads = 2> (q, w, b, l)", "has no Attention"),
+            ("1.15", "1.16", f"y = {SKIP} (q, o, c, c)", "as large as the input"),
+            ("1.13", "1.14", f'y, "", "", s = {SKIP} (q, q, c, c)', "the sum of its inputs"),
+            ("1.29", "1.30", f"y, z = {SKIP} (q, q, c, c)", "computes no mean"),
+            ("1.15", "1.16", "y = com.microsoft.SkipSimplifiedLayerNormalization (q, q, c)", "has no SkipSimplified"),
+        ],
+    )
+    def test_are_refused_until_a_release(self, refusing: str, taking: str, node: str, because: str) -> None:
+        inputs = (
+            "float[2,3,8] q, float[2,4,8] k, float[24] b, float[8,24] w, int32[2,4] m, int32[2,3,3] t, int32[2] l, "
+            "float[1,2,3,4] a, float[2,1,3,4] h, float[1,3,8] o, float[8] c"
+        )
+        head = '<ir_version: 4, opset_import: ["": 11, "com.microsoft": 1]>'
+        given = model(f"{head} g ({inputs}) => (float[2,3,8] y) {{ {node} }}")
+        convert(given, target=f"onnxruntime=={taking}")
+        with pytest.raises(ConversionRefused, match=because):
+            convert(given, target=f"onnxruntime=={refusing}")
 
 
 class TestOutputShapesOfTransposedConvolutions:

@@ -97,10 +97,14 @@ class Form:
     """Whether it casts back to the dtype from which a Cast before it came."""
     input_counts: frozenset[int] = frozenset()
     """Numbers of inputs of which it has one."""
-    inputs_at: frozenset[int] = frozenset()
-    """Places, counted from 0, at each of which it has an input; those of operators without a schema have no names."""
-    fewer_axes_at: Mapping[int, int] = field(default_factory=dict)
-    """Places of inputs, each with that of one with as many elements and more axes."""
+    has_outputs: frozenset[int] = frozenset()
+    """Places, counted from 0, at each of which it has an output."""
+    other_shapes: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one of another shape."""
+    other_lengths: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that may have another second size."""
+    fewer_axes: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that has the same shape behind further axes of size 1."""
     attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
     """Attributes, each with an axis along which its first input has that size."""
     cuts_pads: bool = False
@@ -247,7 +251,7 @@ class Form:
             (self.most_outputs, lambda node, *_: len(node.output) <= self.most_outputs),
             (self.skips_outputs, lambda node, *_: not all(node.output)),
             (self.input_counts, lambda node, *_: len(node.input) in self.input_counts),
-            (self.inputs_at, lambda node, *_: all(any(node.input[at : at + 1]) for at in self.inputs_at)),
+            (self.has_outputs, lambda node, *_: all(any(node.output[at : at + 1]) for at in self.has_outputs)),
             (self.ends_with_absent_input, lambda node, *_: bool(node.input) and not node.input[-1]),
             (self.attributes, self._has_the_attributes),
             (self.other_than, self._has_other_attributes),
@@ -319,10 +323,9 @@ class Form:
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
-            (
-                self.fewer_axes_at,
-                lambda node, _, scope: all(_drops_axes(node, *one, scope) for one in self.fewer_axes_at.items()),
-            ),
+            (self.fewer_axes, self._has_fewer_axes),
+            (self.other_shapes, self._has_other_shapes),
+            (self.other_lengths, self._has_other_lengths),
             (self.attributes_as_sizes, self._has_attributes_as_sizes),
             (self.cuts_pads, lambda *facts: any(one is None or one[0] > 0 for one in _left_by_output_shape(*facts))),
             (
@@ -502,6 +505,27 @@ class Form:
             (value := values.get(formal)) is not None and bool((value == number).all())
             for formal, number in self.numbers.items()
         )
+
+    def _has_fewer_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        pairs = [(shapes.get(formal), shapes.get(other)) for formal, other in self.fewer_axes.items()]
+        return all(
+            one is not None and two is not None and [1] * (len(two) - len(one)) + list(one) == list(two) != list(one)
+            for one, two in pairs
+        )
+
+    def _has_other_shapes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        pairs = [(shapes.get(formal), shapes.get(other)) for formal, other in self.other_shapes.items()]
+        return all(one is not None and two is not None and list(one) != list(two) for one, two in pairs)
+
+    def _has_other_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        sizes = [
+            [(shapes.get(name) or ())[_CHANNELS : _CHANNELS + 1] for name in pair]
+            for pair in self.other_lengths.items()
+        ]
+        return all(not one or not two or one[0] is None or list(one) != list(two) for one, two in sizes)
 
     def _has_attributes_as_sizes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shape = scope.shape(node.input[0]) or []
@@ -857,14 +881,6 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
 def _rank(name: str, scope: ScopeFacts) -> int | None:
     shape = scope.shape(name)
     return None if shape is None else len(shape)
-
-
-def _drops_axes(node: NodeProto, at: int, other: int, scope: ScopeFacts) -> bool:
-    """Whether the shape of an input is that of another one without axes of size 1 in front."""
-    one, two = (
-        scope.shape(name) if name else None for name in (*node.input[at : at + 1], *node.input[other : other + 1])
-    )
-    return one is not None and two is not None and [1] * (len(two) - len(one)) + list(one) == list(two) != list(one)
 
 
 def _left_by_output_shape(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[int, int] | None]:
