@@ -57,6 +57,13 @@ def test_scales_of_upsample_that_callers_may_override_pass_through_a_node_where_
     assert operators(converted(text, "onnxruntime==0.4", opset=9)) == ["Upsample"]
 
 
+def test_opset_19_is_lowered_for_a_release_that_loads_it_and_lacks_its_casts() -> None:
+    text = "g (float16[2] x) => (float16[2] y) { y = Sin (x) }"
+    given = model(f'<ir_version: 9, opset_import: ["": 19]> {text}')
+    found = [convert(given, target=f"onnxruntime=={version}").model for version in ("1.15", "1.16")]
+    assert [one.opset_import[0].version for one in found] == [18, 19]
+
+
 ATTENTION = "y = com.microsoft.MultiHeadAttention <num_heads = 2>"
 SKIP = "com.microsoft.SkipLayerNormalization"
 
