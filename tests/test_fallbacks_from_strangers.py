@@ -64,6 +64,16 @@ def test_opset_19_is_lowered_for_a_release_that_loads_it_and_lacks_its_casts() -
     assert [one.opset_import[0].version for one in found] == [18, 19]
 
 
+@pytest.mark.parametrize("target", ["onnxruntime==0.3", "onnxruntime==1.4", "onnxruntime==1.16", "opencv==4.5"])
+def test_an_empty_list_of_axes_is_refused_where_it_is_not_loaded(target: str) -> None:
+    given = model(
+        '<ir_version: 4, opset_import: ["": 11]> '
+        "g (float[1,2,3] x) => (float[1,2,3] y) { y = Squeeze <axes : ints = []> (x) }"
+    )
+    with pytest.raises(ConversionRefused, match="empty list"):
+        convert(given, target=target)
+
+
 ATTENTION = "y = com.microsoft.MultiHeadAttention <num_heads = 2>"
 SKIP = "com.microsoft.SkipLayerNormalization"
 
