@@ -702,6 +702,17 @@ def test_onnxruntime_0_4_gets_computed_constants_folded() -> None:
     assert "Add" not in [node.op_type for node in found.graph.node]
 
 
+@pytest.mark.parametrize(
+    ("release", "dtype", "is_folded"), [("1.2", "float16", True), ("1.2", "float", False), ("1.3", "float16", False)]
+)
+def test_computed_constants_are_folded_where_a_release_folds_none_of_a_dtype(
+    release: str, dtype: str, is_folded: bool
+) -> None:
+    text = f"g ({dtype}[2] x) => ({dtype}[2] y) <{dtype}[2] c = {{1, 2}}> {{ e = Exp (c) y = Add (x, e) }}"
+    found = converted(text, f"onnxruntime=={release}", opset=11)
+    assert ("Exp" not in operators(found)) == is_folded
+
+
 class TestOperatorsOfMicrosoft:
     """Releases have operators of com.microsoft from some release on, and in some dtypes from a later one on."""
 

@@ -40,11 +40,13 @@ from opsetlift.pipeline.never_runs import blaming_what_never_runs
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
+from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
+from opsetlift.targets import Target
 
 _logger = logging.getLogger("opsetlift")
 
@@ -121,6 +123,14 @@ def _fix_shapes(model: ModelProto, job: Job) -> StageResult:
     shapes = job.options.fix_shapes
     fixed = with_fixed_shapes(model, shapes)
     return fixed, ShapesFixed(model, fixed, {name: sizes_of(given) for name, given in shapes.items()})
+
+
+def is_folded_for(runtime: Target, job: Job) -> bool:
+    """Whether constants are folded first: the runtime computes none, or none of a dtype that the model has."""
+    types = {tensor_type(dtype) for dtype in runtime.constant_dtypes_not_computed}
+    if not types or not runtime.computes_constants:
+        return not runtime.computes_constants
+    return not types.isdisjoint(job.facts_of(job.model).possible_types or ())
 
 
 def _fold(model: ModelProto, job: Job) -> StageResult:
@@ -330,7 +340,7 @@ FOLD = Stage(
     "fold",
     "folding constants",
     _fold,
-    lambda job: job.options.runtime is not None and not job.options.runtime.computes_constants,
+    lambda job: job.options.runtime is not None and is_folded_for(job.options.runtime, job),
 )
 CHANGE_DTYPES = Stage("change dtypes", "changing dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
 CONVERT = Stage("convert", "converting", _convert, _has_destination)

@@ -189,7 +189,7 @@ _KEYS_OF_FACT = {
     "empty_outputs": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
-    "computed_constants": {"are_taken", "source"},
+    "computed_constants": {"are_taken", "dtypes", "source"},
     "absent_last_inputs": {"are_taken", "source"},
     "default_inputs": {"are_constants", "source"},
 }
@@ -430,7 +430,7 @@ class _Reader:
             takes_unread_inputs=bool(release.get("unread_inputs", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
-            computes_constants=bool(release.get("computed_constants", {}).get("are_taken", True)),
+            **self._computed_constants(release),
             constant_inputs=frozenset(map(self._input, self._names(release, "constant_inputs"))),
             quirks=tuple(one for one in self._quirks if not one.versions or version in one.versions),
             sources=self._all_sources(release),
@@ -448,6 +448,12 @@ class _Reader:
         if only_as:
             return {"output_dtypes_refused_as": dict.fromkeys(only_as, dtypes)}
         return {"output_dtypes_refused": dtypes}
+
+    def _computed_constants(self, release: Mapping[str, Any]) -> dict[str, Any]:
+        """Whether it takes nodes that compute from constants alone: none, or none of some dtypes."""
+        dtypes = frozenset(map(self._dtype, self._names(release, "computed_constants", "dtypes")))
+        are_taken = bool(release.get("computed_constants", {}).get("are_taken", True))
+        return {"computes_constants": are_taken or bool(dtypes), "constant_dtypes_not_computed": dtypes}
 
     def _forms_at(self, version: str, like: str, where: str, release: Mapping[str, Any]) -> Iterator[Form]:
         """The forms that a version does not take; `like` is the measured one whose forms it is taken to have."""
