@@ -103,6 +103,10 @@ class Form:
     """Inputs, each with one of another shape."""
     other_lengths: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that may have another second size."""
+    reduces_many: bool = False
+    """Whether it names four axes or more, or three of which the first may have more than two elements."""
+    leaves_last_axes: bool = False
+    """Whether the axes that it reduces are not the last ones."""
     fewer_axes: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that has the same shape behind further axes of size 1."""
     attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
@@ -323,6 +327,8 @@ class Form:
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
+            (self.reduces_many, lambda node, _, scope: _reduces_many(node, scope)),
+            (self.leaves_last_axes, lambda node, _, scope: _leaves_last_axes(node, scope)),
             (self.fewer_axes, self._has_fewer_axes),
             (self.other_shapes, self._has_other_shapes),
             (self.other_lengths, self._has_other_lengths),
@@ -819,13 +825,34 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
     rank = len(scope.shape(node.input[0]) or ())
     if node.op_type.startswith("Global"):
         return list(range(_CHANNELS + 1, rank))
+    given = _axes_named(node, scope)
+    return None if given is None else sorted(axis % rank for axis in given or range(rank))
+
+
+def _axes_named(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
+    """The axes that an attribute or an input lists; empty where none does, None where they are not known."""
     given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
     if given is None and len(node.input) > 1 and node.input[1]:
         known = scope.constant(node.input[1])
-        if known is None:
-            return None
-        given = known.reshape(-1).tolist()
-    return sorted(axis % rank for axis in given or range(rank))
+        return None if known is None else known.reshape(-1).tolist()
+    return given or []
+
+
+def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
+    named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
+    if len(named) != _FEWEST_AXES or shape is None:
+        return len(named) >= _FEWEST_AXES
+    size = shape[min(axis % len(shape) for axis in named)]
+    return not isinstance(size, int) or size > _MOST_ELEMENTS
+
+
+def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape, axes = scope.shape(node.input[0]), _axes_taken(node, scope)
+    return shape is not None and axes is not None and axes != list(range(len(shape) - len(axes), len(shape)))
+
+
+_FEWEST_AXES, _MOST_ELEMENTS = 3, 2
+"""Of reductions that OpenCV computes wrongly: how many axes they have, and how many elements along the first others."""
 
 
 def _has_sizes_behind_axis(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
