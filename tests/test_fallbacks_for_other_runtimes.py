@@ -1632,6 +1632,10 @@ class TestNumbersThatWereWrongInSilence:
         assert operators(converted(text.replace("[3,4,5,6]", "[1,4,5,6]"), runtime)) == [operator]
         assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
 
+    def test_the_last_three_axes_of_logarithms_in_5_0(self) -> None:
+        text = "g (float[2,3,4,5] x) => (float[2,1,1,1] y) { y = ReduceLogSumExp <axes = [1, 2, 3]> (x) }"
+        assert operators(converted(text, "opencv==5.0")) == ["ReduceLogSumExp", "ReduceLogSumExp"]
+
     def test_three_axes_that_are_an_input(self) -> None:
         text = "g (float[3,4,5,6] x) => (float[A,B,C,D] y) <int64[3] a = {0,2,3}> { y = ReduceSum (x, a) }"
         assert operators(converted(text, "opencv==5.0")) == ["ReduceSum", "ReduceSum"]
