@@ -26,7 +26,7 @@ from opsetlift.conversion.objections import (
     with_true_shapes,
 )
 from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensions
-from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_outputs
+from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_bodies, with_typed_outputs
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
@@ -107,6 +107,8 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
     if job.options.runtime is not None and not job.options.runtime.takes_undeclared_outputs:
         result, shaped = with_shaped_outputs(job.facts_of(result))
         notes += shaped
+    if job.options.runtime is not None and not job.options.runtime.takes_unnamed_dimensions:
+        result = with_typed_bodies(job.facts_of(result))
     if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
         # What a Loop gives is known once its body declares what it gives.
         result = with_true_bodies(job.facts_of(result))
