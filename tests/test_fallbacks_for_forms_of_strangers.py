@@ -64,6 +64,21 @@ class TestComMicrosoft:
                 of_com_microsoft(attention(heads), NEW)
 
 
+@pytest.mark.parametrize("computed", ["uint8[4,1,8] b", "uint8[4] z"])
+def test_weights_of_few_bits_that_are_computed_are_refused(computed: str) -> None:
+    numbers = f"{{{', '.join(map(str, range(32)))}}}"
+    constants = [f"uint8[4,1,8] b = {numbers}", "float[4] s = {1, 2, 3, 4}", "uint8[4] z = {1, 2, 3, 4}"]
+    node = "MatMulNBits <K = 16, N = 4, bits = 4, block_size = 16> (x, b, s, z)"
+
+    def product(inputs: str, kept: list[str]) -> str:
+        return f"g ({inputs}) => (float[2,4] y) <{', '.join(kept)}> {{ y = com.microsoft.{node} }}"
+
+    of_com_microsoft(product("float[2,16] x", constants), NEW)
+    with pytest.raises(ConversionRefused, match="only constant"):
+        left = [one for one in constants if not one.startswith(computed)]
+        of_com_microsoft(product(f"float[2,16] x, {computed}", left), NEW)
+
+
 class TestQuantizedConcat:
     """OpenVINO from 2022.3 on crashes where it merges what is between two quantizations behind a Concat."""
 

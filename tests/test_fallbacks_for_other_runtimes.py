@@ -1632,6 +1632,12 @@ class TestNumbersThatWereWrongInSilence:
         assert operators(converted(text.replace("[3,4,5,6]", "[1,4,5,6]"), runtime)) == [operator]
         assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
 
+    def test_choices_from_vectors_in_4_14(self) -> None:
+        text = "g (float[5] x, float[5] k) => (float[5] y) <float z = {0}> { c = Greater (k, z) y = Where (c, x, z) }"
+        found = operators(converted(text, "opencv==4.14"))
+        assert found[-2:] == ["Where", "Reshape"]
+        assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]
+
     def test_the_last_three_axes_of_logarithms_in_5_0(self) -> None:
         text = "g (float[2,3,4,5] x) => (float[2,1,1,1] y) { y = ReduceLogSumExp <axes = [1, 2, 3]> (x) }"
         assert operators(converted(text, "opencv==5.0")) == ["ReduceLogSumExp", "ReduceLogSumExp"]

@@ -110,6 +110,18 @@ class TestContributedOperators:
             convert(given, target=f"onnxruntime=={refusing}")
 
 
+@pytest.mark.parametrize("node", ["DynamicQuantizeMatMul (x, b, s)", "MatMulIntegerToFloat (u, b, t, s)"])
+def test_several_scales_of_a_product_are_refused_before_1_8(node: str) -> None:
+    numbers = "{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}"
+    given = model(
+        '<ir_version: 7, opset_import: ["": 12, "com.microsoft": 1]> g (float[2,3] x, uint8[2,3] u) => (float[2,4] y) '
+        f"<int8[3,4] b = {numbers}, float[4] s = {{1, 2, 3, 4}}, float t = {{0.5}}> {{ y = com.microsoft.{node} }}"
+    )
+    convert(given, target="onnxruntime==1.8")
+    with pytest.raises(ConversionRefused, match="takes one scale"):
+        convert(given, target="onnxruntime==1.7")
+
+
 class TestOutputShapesOfTransposedConvolutions:
     """onnxruntime puts an odd pad on one side at all opsets: the end before 1.14 (1.13 with SAME), the begin since."""
 
