@@ -122,6 +122,46 @@ def test_several_scales_of_a_product_are_refused_before_1_8(node: str) -> None:
         convert(given, target="onnxruntime==1.7")
 
 
+def test_scales_for_each_column_are_kept_apart_from_a_quantized_product_before_1_8() -> None:
+    weights = f"int8[2,4] w = {{{', '.join(map(str, range(8)))}}}, float[4] s = {{1, 2, 3, 4}}"
+    nodes = "q, r, z = DynamicQuantizeLinear (x) p = Mul (r, s) i = MatMulInteger (q, w, z) c = Cast <to = 1> (i)"
+    text = f"g (float[3,2] x) => (float[3,4] y) <{weights}> {{ {nodes} y = Mul (c, p) }}"
+    assert operators(converted(text, "onnxruntime==1.4", opset=11))[-3:] == ["Neg", "Neg", "Mul"]
+    assert "Neg" not in operators(converted(text, "onnxruntime==1.8", opset=11))
+
+
+class TestZeroPointsOfColumns:
+    """onnxruntime before 1.8 takes one zero point of the second matrix; 0.4 to 1.4 take the first of several."""
+
+    @pytest.mark.parametrize(
+        ("target", "numbers", "is_kept"),
+        [
+            ("onnxruntime==0.5", "1, 2", False),
+            ("onnxruntime==1.4", "1, 2", False),
+            ("onnxruntime==1.7", "1, 2", False),
+            ("onnxruntime==1.7", "2, 2", True),
+            ("onnxruntime==1.8", "1, 2", True),
+        ],
+    )
+    def test_are_subtracted_before_the_product(self, target: str, numbers: str, is_kept: bool) -> None:
+        text = (
+            f"g (uint8[3,2] x, uint8 a) => (int32[3,2] y) <uint8[2,2] w = {{1, 2, 3, 4}}, uint8[2] z = {{{numbers}}}> "
+            "{ y = MatMulInteger (x, w, a, z) }"
+        )
+        found = converted(text, target, opset=10)
+        assert ("MatMulInteger" in operators(found)) == is_kept
+        if is_kept and target == "onnxruntime==1.7":
+            assert not found.graph.initializer[-1].dims
+
+    def test_of_the_first_matrix_do_not_go_with_int8_before_1_4(self) -> None:
+        text = (
+            "g (uint8[3,2] x) => (int32[3,2] y) <int8[2,2] w = {1, 2, 3, 4}, uint8 a = {3}> "
+            "{ y = MatMulInteger (x, w, a) }"
+        )
+        assert "MatMulInteger" not in operators(converted(text, "onnxruntime==1.3", opset=10))
+        assert operators(converted(text, "onnxruntime==1.4", opset=10)) == ["MatMulInteger"]
+
+
 class TestOutputShapesOfTransposedConvolutions:
     """onnxruntime puts an odd pad on one side at all opsets: the end before 1.14 (1.13 with SAME), the begin since."""
 
