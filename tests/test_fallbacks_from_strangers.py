@@ -130,6 +130,14 @@ def test_scales_for_each_column_are_kept_apart_from_a_quantized_product_before_1
     assert "Neg" not in operators(converted(text, "onnxruntime==1.8", opset=11))
 
 
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+def test_half_precision_is_compared_in_float_where_negative_numbers_are_the_wrong_way_round(operator: str) -> None:
+    text = f"g (float16[2,3] x, float16[2,3] z) => (float16[2,3] y) {{ y = {operator} (x, z) }}"
+    assert operators(converted(text, "onnxruntime==1.6", opset=12)) == ["Cast", "Cast", operator, "Cast"]
+    assert operators(converted(text, "onnxruntime==1.6", opset=11)) == [operator]
+    assert operators(converted(text, "onnxruntime==1.7", opset=12)) == [operator]
+
+
 class TestZeroPointsOfColumns:
     """onnxruntime before 1.8 takes one zero point of the second matrix; 0.4 to 1.4 take the first of several."""
 
