@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx import GraphProto
+from onnx import GraphProto, TensorProto
 
 from opsetlift import ConversionRefused, convert
 from testing.conversion import model
@@ -131,10 +131,27 @@ def test_scales_for_each_column_are_kept_apart_from_a_quantized_product_before_1
 
 
 @pytest.mark.parametrize("operator", ["Max", "Min"])
-def test_negative_halves_are_compared_at_an_opset_where_they_are_not_the_wrong_way_round(operator: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "opset", "nodes"),
+    [
+        ("onnxruntime==1.3", 12, 4),
+        ("onnxruntime==1.6", 12, 4),
+        ("onnxruntime==1.6", 11, 1),
+        ("onnxruntime==1.7", 12, 1),
+    ],
+)
+def test_halves_are_compared_in_float_where_negative_ones_are_the_wrong_way_round(
+    operator: str, target: str, opset: int, nodes: int
+) -> None:
     text = f"g (float16[2,3] x, float16[2,3] z) => (float16[2,3] y) {{ y = {operator} (x, z) }}"
-    for target, opset in (("onnxruntime==1.3", 11), ("onnxruntime==1.6", 11), ("onnxruntime==1.7", 12)):
-        assert converted(text, target, opset=12).opset_import[0].version == opset
+    assert len(converted(text, target, opset=opset).graph.node) == nodes
+
+
+@pytest.mark.parametrize("target", ["onnxruntime==1.13", "onnxruntime==1.23"])
+def test_uint32_is_reduced_in_double_as_int64_is_compared_wrongly(target: str) -> None:
+    text = "g (uint32[2,3] x) => (uint32[1,1] y) { y = ReduceMax (x) }"
+    first, *_ = converted(text, target, opset=13).graph.node
+    assert first.attribute[0].i == TensorProto.DOUBLE
 
 
 class TestZeroPointsOfColumns:
