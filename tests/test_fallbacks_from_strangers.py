@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx import GraphProto, TensorProto
+from onnx import GraphProto
 
 from opsetlift import ConversionRefused, convert
 from testing.conversion import model
@@ -145,13 +145,6 @@ def test_halves_are_compared_in_float_where_negative_ones_are_the_wrong_way_roun
 ) -> None:
     text = f"g (float16[2,3] x, float16[2,3] z) => (float16[2,3] y) {{ y = {operator} (x, z) }}"
     assert len(converted(text, target, opset=opset).graph.node) == nodes
-
-
-@pytest.mark.parametrize("target", ["onnxruntime==1.13", "onnxruntime==1.23"])
-def test_uint32_is_reduced_in_double_as_int64_is_compared_wrongly(target: str) -> None:
-    text = "g (uint32[2,3] x) => (uint32[1,1] y) { y = ReduceMax (x) }"
-    first, *_ = converted(text, target, opset=13).graph.node
-    assert first.attribute[0].i == TensorProto.DOUBLE
 
 
 class TestZeroPointsOfColumns:

@@ -260,7 +260,7 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
         return
     if site.dtype(0) != "int64":
         if _is_never_empty(site):
-            _widen_to_compared_kernel(site)
+            widen_to_kernel(site)
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
     value, unit, middle = site.input(0), site.constant(2**32, "int64", "unit"), site.constant(2**31, "int64", "middle")
@@ -281,14 +281,6 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
             op.Squeeze(result, site.constant(axes, "int64")) if axes else op.Reshape(result, site.constant([], "int64"))
         )
     site.replace(result)
-
-
-def _widen_to_compared_kernel(site: Site) -> None:
-    """Compute uint32 in double where there is a kernel: onnxruntime 1.21 compares int64 beyond 32 bits wrongly."""
-    if site.dtype(0) == "uint32" and site.computes(site.node.op_type, T="double"):
-        widen(site, "double")
-    else:
-        widen_to_kernel(site)
 
 
 _AXES = "11 states the range of axes, [-r, r-1], which 1 leaves open; non-negative axes mean the same"
