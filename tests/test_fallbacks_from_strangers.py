@@ -64,6 +64,27 @@ def test_opset_19_is_lowered_for_a_release_that_loads_it_and_lacks_its_casts() -
     assert [one.opset_import[0].version for one in found] == [18, 19]
 
 
+def test_trees_go_to_an_opset_of_which_the_release_has_kernels() -> None:
+    trees = (
+        'n_targets = 1, nodes_modes = ["LEAF"], nodes_nodeids = [0], nodes_treeids = [0], nodes_featureids = [0], '
+        "nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0], target_ids = [0], "
+        "target_nodeids = [0], target_treeids = [0], target_weights = [1.0]"
+    )
+    given = model(
+        '<ir_version: 7, opset_import: ["": 13, "ai.onnx.ml": 3]> g (float[2,3] x) => (float[2,1] y) '
+        f"{{ y = ai.onnx.ml.TreeEnsembleRegressor <{trees}> (x) }}"
+    )
+    found = [convert(given, target=f"onnxruntime=={version}").model for version in ("1.11", "1.12")]
+    assert [{one.domain: one.version for one in each.opset_import}["ai.onnx.ml"] for each in found] == [2, 3]
+
+
+@pytest.mark.parametrize("operator", ["Split <split = [0, 4]> (x)", "Split <split = [4, 0]> (x)"])
+def test_parts_of_no_length_are_sliced_before_1_3(operator: str) -> None:
+    text = f"g (float[4,3] x) => (float[A,3] y, float[B,3] z) {{ y, z = {operator} }}"
+    assert operators(converted(text, "onnxruntime==1.2", opset=11)) == ["Slice", "Slice"]
+    assert operators(converted(text, "onnxruntime==1.3", opset=11)) == ["Split"]
+
+
 @pytest.mark.parametrize("target", ["onnxruntime==0.3", "onnxruntime==1.4", "opencv==4.5"])
 def test_an_empty_list_of_axes_is_refused_where_it_is_not_loaded(target: str) -> None:
     given = model(
