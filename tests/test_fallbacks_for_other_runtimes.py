@@ -1401,6 +1401,12 @@ class TestOperatorsThatOpenCVLacks:
         with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
             convert(given, target=runtime)
 
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_outputs_without_elements_are_refused(self, runtime: str) -> None:
+        constants = "<int64[1] s = {4}, int64[1] e = {4}, int64[1] a = {0}>"
+        text = f"g (float[4,3] x) => (float[0,3] y) {constants} {{ y = Slice (x, s, e, a) }}"
+        refused(text, runtime, because="without elements")
+
     @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
     @pytest.mark.parametrize("node", ["Squeeze (x)", "Squeeze <axes = [0, 1]> (x)", "Reshape (x, s)"])
     def test_tensors_that_become_scalars_are_refused(self, runtime: str, node: str) -> None:
