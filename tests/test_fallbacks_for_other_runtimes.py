@@ -1644,6 +1644,11 @@ class TestNumbersThatWereWrongInSilence:
         assert found[-2:] == ["Where", "Reshape"]
         assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]
 
+    @pytest.mark.parametrize("operator", ["Mul", "Div"])
+    def test_computed_numbers_that_have_axes_in_4_5(self, operator: str) -> None:
+        text = f"g (float[2,3,4,5] x, float[1,1,1,1] z) => (float[2,3,4,5] y) {{ y = {operator} (x, z) }}"
+        refused(text, "opencv==4.5", because="repeats no computed number")
+
     def test_the_last_three_axes_of_logarithms_in_5_0(self) -> None:
         text = "g (float[2,3,4,5] x) => (float[2,1,1,1] y) { y = ReduceLogSumExp <axes = [1, 2, 3]> (x) }"
         assert operators(converted(text, "opencv==5.0")) == ["ReduceLogSumExp", "ReduceLogSumExp"]

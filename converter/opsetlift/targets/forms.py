@@ -160,6 +160,8 @@ class Form:
     """Attributes and constant inputs that list axes of the first input, and not its last one alone."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
     """Inputs that have only one element along an axis."""
+    single_elements: frozenset[str] = frozenset()
+    """Inputs that have axes, each with one element."""
     longer_inputs: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that it may be longer than along the attribute axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -344,6 +346,7 @@ class Form:
             ),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
+            (self.single_elements, self._has_inputs_of_one_element),
             (self.longer_inputs, self._may_have_longer_inputs),
             (self.shorter_inputs, self._has_shorter_inputs),
             (self._tells_of_inputs, self._has_its_inputs),
@@ -553,6 +556,10 @@ class Form:
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
         return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
+
+    def _has_inputs_of_one_element(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        return all(set(shapes.get(formal) or [None]) == {1} for formal in self.single_elements)
 
     def _may_have_longer_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
