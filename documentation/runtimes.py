@@ -125,6 +125,9 @@ def _does(target: Target) -> Iterator[str]:
         yield f"fixes sizes, where {code('--fix-shapes')} names them"
     if not target.computes_constants:
         yield "computes what follows from constants alone"
+    elif target.constant_dtypes_not_computed:
+        dtypes = ", ".join(sorted(target.constant_dtypes_not_computed))
+        yield f"computes what follows from constants alone, in models of {dtypes}"
     if target.kernels:
         yield "writes nodes in dtypes without a kernel otherwise, where that computes the same (the table below)"
     if target.forms:

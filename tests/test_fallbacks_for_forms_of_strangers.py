@@ -48,6 +48,75 @@ class TestComMicrosoft:
         node = f"y = com.microsoft.Attention <num_heads = 2{attributes}> (x, w, b)"
         of_com_microsoft(f"g (float[2,3,4] x, float[4,12] w, float[12] b) => (float[2,3,4] y) {{ {node} }}", NEW)
 
+    @pytest.mark.parametrize(("heads", "bias"), [(2, "b"), (1, "b"), (4, '""')])
+    def test_attention_with_a_bias_is_refused_where_there_are_as_many_heads_as_steps(
+        self, heads: int, bias: str
+    ) -> None:
+        def attention(steps: int) -> str:
+            shape, node = f"float[1,{steps},8]", f"MultiHeadAttention <num_heads = {heads}> (x, x, x, {bias})"
+            return f"g ({shape} x, float[24] b) => ({shape} y) {{ y = com.microsoft.{node} }}"
+
+        of_com_microsoft(attention(3), NEW)
+        if heads == 1 or bias == '""':
+            of_com_microsoft(attention(heads), NEW)
+        else:
+            with pytest.raises(ConversionRefused, match="as long as there are heads"):
+                of_com_microsoft(attention(heads), NEW)
+
+
+@pytest.mark.parametrize("computed", ["uint8[4,1,8] b", "uint8[4] z"])
+def test_weights_of_few_bits_that_are_computed_are_refused(computed: str) -> None:
+    numbers = f"{{{', '.join(map(str, range(32)))}}}"
+    constants = [f"uint8[4,1,8] b = {numbers}", "float[4] s = {1, 2, 3, 4}", "uint8[4] z = {1, 2, 3, 4}"]
+    node = "MatMulNBits <K = 16, N = 4, bits = 4, block_size = 16> (x, b, s, z)"
+
+    def product(inputs: str, kept: list[str]) -> str:
+        return f"g ({inputs}) => (float[2,4] y) <{', '.join(kept)}> {{ y = com.microsoft.{node} }}"
+
+    of_com_microsoft(product("float[2,16] x", constants), NEW)
+    left = [one for one in constants if not one.startswith(computed)]
+    with pytest.raises(ConversionRefused, match="only constant"):
+        of_com_microsoft(product(f"float[2,16] x, {computed}", left), NEW)
+
+
+class TestQuantizedConcat:
+    """OpenVINO from 2022.3 on crashes where it merges what is between two quantizations behind a Concat."""
+
+    CONSTANTS = "<float s = {0.5}, uint8 z = {100}, float[4] c = {1, 2, 3, 4}, int64[2] h = {2, 4}>"
+
+    @pytest.mark.parametrize("runtime", [MIDDLE, NEW])
+    @pytest.mark.parametrize(
+        ("joined", "between"),
+        [
+            ("q", "n = Add (d, c)"),
+            ("q", "n = BatchNormalization (d, c, c, c, c)"),
+            ("q", "a = Mul (d, c) n = Sub (a, c)"),
+            ("q", "r = Reshape (d, h) n = Mul (r, c)"),
+            ("p", "n = Add (d, c)"),
+        ],
+    )
+    def test_is_quantized_again_by_arithmetic(self, runtime: str, joined: str, between: str) -> None:
+        nodes = (
+            f"{joined} = Concat <axis = 1> (x, y) {'q = Relu (p)' if joined == 'p' else ''} "
+            f"i = QuantizeLinear (q, s, z) d = DequantizeLinear (i, s, z) {between} o = QuantizeLinear (n, s, z)"
+        )
+        text = f"g (float[2,2] x, float[2,2] y) => (uint8[2,4] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert operators(converted(text, runtime)).count("QuantizeLinear") == 1
+
+    @pytest.mark.parametrize("runtime", [MIDDLE, NEW])
+    def test_stays_behind_other_operators(self, runtime: str) -> None:
+        nodes = (
+            "i = QuantizeLinear (x, s, z) d = DequantizeLinear (i, s, z) n = Add (d, c) o = QuantizeLinear (n, s, z)"
+        )
+        text = f"g (float[2,4] x) => (uint8[2,4] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert operators(converted(text, runtime)).count("QuantizeLinear") == 2
+
+    def test_whose_quantized_values_are_read_is_quantized_by_arithmetic(self) -> None:
+        nodes = "q = Concat <axis = 1> (x, y) i = QuantizeLinear (q, s, z) o = Transpose (i)"
+        text = f"g (float[2,2] x, float[2,2] y) => (uint8[4,2] o) {self.CONSTANTS} {{ {nodes} }}"
+        assert "QuantizeLinear" not in operators(converted(text, MIDDLE))
+        assert "QuantizeLinear" in operators(converted(text, NEW))
+
 
 class TestPadsOfConvTranspose:
     """OpenVINO up to 2022.3 leaves out those of auto_pad, and puts an odd one on the other side."""
@@ -69,10 +138,18 @@ class TestPadsOfConvTranspose:
         assert {one.name: list(one.ints) for one in found.attribute}["pads"] == pads
 
     def test_beyond_what_the_kernel_covers_are_zeros_behind_the_output(self) -> None:
-        node = "y = ConvTranspose <output_shape = [6, 6], strides = [2, 2]> (x, w)"
-        text = f"g (float[1,1,2,2] x) => (float[1,1,6,6] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
+        node = "y = ConvTranspose <output_shape = [4, 6], strides = [2, 2]> (x, w)"
+        text = f"g (float[1,1,2,2] x) => (float[1,1,4,6] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
         (found,) = converted(text, MIDDLE, opset=11).graph.node
-        assert {one.name: list(one.ints) for one in found.attribute}["output_padding"] == [1, 1]
+        numbers = {one.name: list(one.ints) for one in found.attribute}
+        assert (numbers["pads"], numbers["output_padding"]) == ([1, 0, 0, 0], [0, 1])
+
+    @pytest.mark.parametrize("runtime", RELEASES)
+    def test_stay_where_output_shape_cuts_nothing_off(self, runtime: str) -> None:
+        node = "y = ConvTranspose <output_shape = [9, 5], strides = [2, 2]> (x, w)"
+        text = f"g (float[1,1,2,2] x) => (float[1,1,9,5] y) <float[1,1,3,3] w = {{1,2,3,4,5,6,7,8,9}}> {{ {node} }}"
+        (found,) = converted(text, runtime, opset=11).graph.node
+        assert "output_shape" in {one.name for one in found.attribute}
 
     def test_stay_where_the_release_knows_them(self) -> None:
         node = 'y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2]> (x, w)'

@@ -1401,6 +1401,31 @@ class TestOperatorsThatOpenCVLacks:
         with pytest.raises(ConversionRefused, match=f"has no .*{node.split()[0].split('.')[-1]}"):
             convert(given, target=runtime)
 
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_outputs_without_elements_are_refused(self, runtime: str) -> None:
+        constants = "<int64[1] s = {4}, int64[1] e = {4}, int64[1] a = {0}>"
+        text = f"g (float[4,3] x) => (float[0,3] y) {constants} {{ y = Slice (x, s, e, a) }}"
+        refused(text, runtime, because="without elements")
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
+    @pytest.mark.parametrize("node", ["Squeeze (x)", "Squeeze <axes = [0, 1]> (x)", "Reshape (x, s)"])
+    def test_tensors_that_become_scalars_are_refused(self, runtime: str, node: str) -> None:
+        text = f"g (float[1,1] x) => (float y) <int64[0] s = {{}}> {{ y = {node} }}"
+        refused(text, runtime, because="scalar", opset=11)
+        text = f"g (float[1,1] x) => (float[1] y) <int64[1] s = {{1}}> {{ y = {node.replace('0, 1', '0')} }}"
+        assert node == "Squeeze (x)" or converted(text, runtime, opset=11)
+
+    def test_quantized_operands_of_fewer_axes_come_second(self) -> None:
+        head = '<ir_version: 7, opset_import: ["": 13, "com.microsoft": 1]> g (uint8[3,2] x, uint8[1,3,2] y)'
+        scales = "<float s = {0.5}, uint8 z = {100}>"
+        for given, is_refused in (("x, s, z, y, s, z, s, z", True), ("y, s, z, x, s, z, s, z", False)):
+            asked = model(f"{head} => (uint8[1,3,2] o) {scales} {{ o = com.microsoft.QLinearAdd ({given}) }}")
+            if not is_refused:
+                convert(asked, target="opencv==5.0")
+                continue
+            with pytest.raises(ConversionRefused, match="gives the axes of the first operand"):
+                convert(asked, target="opencv==5.0")
+
     @pytest.mark.parametrize("runtime", ["opencv==4.3", "opencv==4.5", "opencv==4.14"])
     def test_suppression_is_refused_before_5(self, runtime: str) -> None:
         text = "g (float[1,6,4] b, float[1,1,6] s) => (int64[A,3] y) { y = NonMaxSuppression (b, s) }"
@@ -1594,17 +1619,43 @@ class TestFormsThatOpenCVComputesOtherwise:
 class TestNumbersThatWereWrongInSilence:
     """Forms that OpenCV loads and computes otherwise, or on which it dies, found in the tests of other projects."""
 
-    @pytest.mark.parametrize("operator", ["ReduceMean", "ReduceMax"])
+    @pytest.mark.parametrize(
+        ("operator", "first", "second"),
+        [
+            ("ReduceMean", "ReduceMean", "ReduceMean"),
+            ("ReduceMax", "ReduceMax", "ReduceMax"),
+            ("ReduceL2", "ReduceL2", "ReduceL2"),
+            ("ReduceLogSum", "ReduceSum", "ReduceLogSum"),
+            ("ReduceSumSquare", "ReduceSumSquare", "ReduceSum"),
+        ],
+    )
+    @pytest.mark.parametrize("keepdims", ["", ", keepdims = 0"])
     @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
-    def test_three_axes_of_four(self, runtime: str, operator: str) -> None:
-        text = f"g (float[3,4,5,6] x) => (float[1,4,1,1] y) {{ y = {operator} <axes = [0, 2, 3]> (x) }}"
-        refused(text, runtime, because="three axes wrongly")
+    def test_three_axes_of_four(self, runtime: str, keepdims: str, operator: str, first: str, second: str) -> None:
+        result = "float[4]" if keepdims else "float[1,4,1,1]"
+        text = f"g (float[3,4,5,6] x) => ({result} y) {{ y = {operator} <axes = [0, 2, 3]{keepdims}> (x) }}"
+        assert operators(converted(text, runtime)) == [first, second]
         assert operators(converted(text.replace("[3,4,5,6]", "[1,4,5,6]"), runtime)) == [operator]
         assert operators(converted(text.replace("[0, 2, 3]", "[2, 3]").replace("[1,4", "[3,4"), runtime)) == [operator]
 
+    def test_choices_from_vectors_in_4_14(self) -> None:
+        text = "g (float[5] x, float[5] k) => (float[5] y) <float z = {0}> { c = Greater (k, z) y = Where (c, x, z) }"
+        found = operators(converted(text, "opencv==4.14"))
+        assert found[-2:] == ["Where", "Reshape"]
+        assert operators(converted(text, "opencv==5.0")) == ["Greater", "Where"]
+
+    @pytest.mark.parametrize("operator", ["Mul", "Div"])
+    def test_computed_numbers_that_have_axes_in_4_5(self, operator: str) -> None:
+        text = f"g (float[2,3,4,5] x, float[1,1,1,1] z) => (float[2,3,4,5] y) {{ y = {operator} (x, z) }}"
+        refused(text, "opencv==4.5", because="repeats no computed number")
+
+    def test_the_last_three_axes_of_logarithms_in_5_0(self) -> None:
+        text = "g (float[2,3,4,5] x) => (float[2,1,1,1] y) { y = ReduceLogSumExp <axes = [1, 2, 3]> (x) }"
+        assert operators(converted(text, "opencv==5.0")) == ["ReduceLogSumExp", "ReduceLogSumExp"]
+
     def test_three_axes_that_are_an_input(self) -> None:
         text = "g (float[3,4,5,6] x) => (float[A,B,C,D] y) <int64[3] a = {0,2,3}> { y = ReduceSum (x, a) }"
-        refused(text, "opencv==5.0", because="three axes wrongly")
+        assert operators(converted(text, "opencv==5.0")) == ["ReduceSum", "ReduceSum"]
         assert operators(converted(text.replace("{0,2,3}", "{1,2,3}"), "opencv==5.0")) == ["ReduceSum"]
 
     @pytest.mark.parametrize("operator", ["Relu", "Neg", "Exp"])

@@ -314,9 +314,11 @@ class TestOpenCV414:
         assert operators(converted(text, "opencv==5.0")) == [operator]
 
     @pytest.mark.parametrize("axes", ["1, 2, 3", "-3, -2, -1"])
-    def test_the_last_three_axes_are_not_reduced(self, axes: str) -> None:
+    def test_the_last_three_axes_are_reduced_in_two_steps(self, axes: str) -> None:
         text = f"g (float[2,3,4,5] x) => (float[2,1,1,1] y) {{ y = ReduceMean <axes = [{axes}]> (x) }}"
-        refused(text, "opencv==4.14", because="reduces the last three axes wrongly")
+        inner, outer = converted(text, "opencv==4.14").graph.node
+        assert [[*one.attribute[0].ints] for one in (inner, outer)] == [[2, 3], [1]]
+        assert operators(converted(text, "opencv==5.0")) == ["ReduceMean"]
 
 
 class TestDoublesInOpenVINO20214:

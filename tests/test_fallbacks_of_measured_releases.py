@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy
 import onnx
 import pytest
+from onnx import ModelProto
 
 from opsetlift import ConversionRefused, convert, reach
 from opsetlift.evaluator import Evaluator
@@ -700,6 +701,50 @@ def test_onnxruntime_0_4_gets_computed_constants_folded() -> None:
     text = "g (float[1,4] x) => (float[1,2] v, int64[1,2] i) <int64[1] a = {1}> { k = Add (a, a) v, i = TopK (x, k) }"
     found = convert(model(f'<ir_version: 4, opset_import: ["": 10]> {text}'), target="onnxruntime==0.4").model
     assert "Add" not in [node.op_type for node in found.graph.node]
+
+
+@pytest.mark.parametrize(
+    ("release", "dtype", "is_folded"), [("1.2", "float16", True), ("1.2", "float", False), ("1.3", "float16", False)]
+)
+def test_computed_constants_are_folded_where_a_release_folds_none_of_a_dtype(
+    release: str, dtype: str, is_folded: bool
+) -> None:
+    text = f"g ({dtype}[2] x) => ({dtype}[2] y) <{dtype}[2] c = {{1, 2}}> {{ e = Exp (c) y = Add (x, e) }}"
+    found = converted(text, f"onnxruntime=={release}", opset=11)
+    assert ("Exp" not in operators(found)) == is_folded
+
+
+class TestBodiesWithoutTypes:
+    """onnxruntime before 0.5 wants a type of each input and output of a subgraph, which others infer."""
+
+    @staticmethod
+    def _model(state: str) -> ModelProto:
+        nodes = "k = Identity (c) n = Add (s, d) l = Identity (s)"
+        body = f"b (int64 i, bool c, {state} s) => (bool k, float n, float l) {{ {nodes} }}"
+        text = (
+            "g (int64 m, float x, float d) => (float z, float[A] y) <bool t = {1}> "
+            f"{{ z, y = Loop (m, t, x) <body = {body}> }}"
+        )
+        source = model(f'<ir_version: 4, opset_import: ["": 10]> {text}')
+        for info in source.graph.node[0].attribute[0].g.output:
+            info.ClearField("type")
+        return source
+
+    @pytest.mark.parametrize("release", ["0.3", "0.4"])
+    def test_get_those_that_are_known(self, release: str) -> None:
+        found = convert(self._model("float"), target=f"onnxruntime=={release}").model
+        body = found.graph.node[0].attribute[0].g
+        assert [one.type.tensor_type.elem_type for one in body.output] == [9, 1, 1]
+
+    def test_stay_as_they_are_for_later_releases(self) -> None:
+        found = convert(self._model("float"), target="onnxruntime==0.5").model
+        assert not any(one.HasField("type") for one in found.graph.node[0].attribute[0].g.output)
+
+    def test_of_unknown_shapes_are_refused(self) -> None:
+        source = self._model("float")
+        source.graph.node[0].attribute[0].g.input[2].ClearField("type")
+        with pytest.raises(ConversionRefused, match="needs true shapes in subgraphs"):
+            convert(source, target="onnxruntime==0.4")
 
 
 class TestOperatorsOfMicrosoft:

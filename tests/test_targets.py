@@ -82,8 +82,12 @@ class TestFiles:
         for form in target.forms:
             definitions = [definition for definition in _definitions(form) if definition is not None]
             if form.domain not in CONVERTED_DOMAINS:
-                # Names of inputs and type variables are of a schema, which onnx has not.
-                assert not any([form.ranks, form.dtypes, form.attributes, form.has_inputs, form.lacks_inputs])
+                # Names are of a schema, which onnx has not: inputs are named by their places.
+                assert not any([form.dtypes, form.attributes])
+                named = [form.ranks, form.has_inputs, form.lacks_inputs, form.single_axes, form.batched_inputs]
+                pairs = [form.other_lengths, form.other_shapes, form.fewer_axes]
+                assert all(one.isdecimal() for names in (*named, *pairs) for one in names)
+                assert all(one.isdecimal() for names in pairs for one in names.values())
                 continue
             attributes = {name for definition in definitions for name in definition.schema.attributes}
             inputs = {one.name for definition in definitions for one in definition.schema.inputs}

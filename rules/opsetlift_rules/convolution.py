@@ -70,7 +70,8 @@ def _total_pads(site: Site, wanted: Sequence[int]) -> list[int] | None:
 def write_pads_or_convolve_otherwise(site: Site) -> None:
     """Write the pads that auto_pad and output_shape mean, for runtimes that find others; else write the node otherwise.
 
-    The output has the input's sizes times the strides: the total of the pads does not depend on the sizes.
+    The output has the input's sizes times the strides: the total of the pads does not depend on the sizes. It is 0
+    where kernels are shorter than strides, and the output is smaller.
     """
     if _writes_pads_of_output_shape(site):
         return
@@ -78,13 +79,10 @@ def write_pads_or_convolve_otherwise(site: Site) -> None:
     if totals is None:
         convolve_rows_as_images_or_between_zeros(site)
         return
-    less, more = [max(0, total) // 2 for total in totals], [(max(0, total) + 1) // 2 for total in totals]
+    less, more = [total // 2 for total in totals], [(total + 1) // 2 for total in totals]
     is_upper = site.attribute("auto_pad") == "SAME_UPPER"
     site.remove_attribute("auto_pad")
     site.set_attribute("pads", [*less, *more] if is_upper else [*more, *less])
-    if min(totals) < 0:
-        extra = site.attribute("output_padding") or [0] * len(totals)
-        site.set_attribute("output_padding", [one + max(0, -total) for one, total in zip(extra, totals, strict=True)])
     site.replace(site.op.copy(*site.inputs))
 
 
@@ -115,7 +113,7 @@ def _pads_of_same(site: Site) -> list[int] | None:
     if not all(isinstance(taps, int) for taps in kernel):
         return None
     rows = zip(kernel, strides, dilations, extra, strict=True)
-    return [(taps - 1) * dilation + 1 + more - stride for taps, stride, dilation, more in rows]
+    return [max(0, (taps - 1) * dilation + 1 + more - stride) for taps, stride, dilation, more in rows]
 
 
 def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
@@ -182,6 +180,8 @@ def _pads(site: Site, strides: Sequence[int]) -> list[int]:
     if not wanted:
         return (site.attribute("pads") if auto_pad == "NOTSET" else None) or [0] * 2 * rank
     totals = _total_pads(site, wanted)
+    if totals is not None and not is_asked_for:
+        totals = [max(0, one) for one in totals]
     if totals is None:
         site.refuse(Why.SHAPE_UNKNOWN, "the pads of ConvTranspose depend on spatial sizes that cannot be inferred")
     less = [max(0, total) // 2 for total in totals]

@@ -10,9 +10,10 @@ ReduceLogSum, ReduceLogSumExp  28: -integers
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 
-from opsetlift.rulebook.rule import Apply, Fallback, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
@@ -81,7 +82,7 @@ def compute_integers_in_double(site: Site) -> None:
 # Fallbacks for runtimes that lack a dtype or fail on a form
 
 
-def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
+def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
     """Leave the axes out where they are all of the input's, which is what none mean; else do something else.
 
     Without axes, a scalar is what Squeeze makes of a single element whose axes are kept.
@@ -93,6 +94,9 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
             given = known.reshape(-1).tolist()
         if given and shape is not None and len(set(given)) == len(shape):
             site.replace(site.op.copy(site.input(0), axes=None))
+        elif given and shape is not None and len(given) >= _MANY and site.dtype(0) == "float":
+            site.rounds()
+            _reduce_two_axes_first(site, counted_from_front(site, given, len(shape)))
         elif not given and not site.input(1) and _gives_a_scalar(site):
             axes = site.constant(range(len(shape or [])), "int64", "axes")
             site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(*site.inputs, keepdims=1), axes))
@@ -100,8 +104,38 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Apply:
             otherwise(site)
 
     apply.__name__ = f"{otherwise.__name__}_or_reduce_all_axes_otherwise"
-    apply.__doc__ = f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed."
-    return apply
+    apply.__doc__ = (
+        f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed; of three "
+        "or more, floats are reduced along the last two first."
+    )
+    return rounding(
+        apply,
+        ulps=16,
+        when="floats are reduced along three axes or more",
+        because="the numbers are added up in another order",
+    )
+
+
+_MANY = 3
+"""How many axes runtimes may reduce wrongly at once."""
+
+_FIRST_OF = {"ReduceLogSum": "ReduceSum"}
+_SECOND_OF = {"ReduceSumSquare": "ReduceSum"}
+"""What a reduction is along some of its axes, and then along the others; most are the same each time."""
+
+
+def _reduce_two_axes_first(site: Site, axes: Sequence[int]) -> None:
+    """Reduce along the last two axes, and what that gives along the others."""
+    ordered, name = sorted(axes), site.node.op_type
+    op, keepdims = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("keepdims", 1)
+
+    def reduced(operator: str, value: str, along: Sequence[int]) -> str:
+        if operator == "ReduceSum":
+            return str(op.ReduceSum(value, site.constant([*along], "int64", "axes"), keepdims=keepdims))
+        return str(getattr(op, operator)(value, axes=[*along], keepdims=keepdims))
+
+    inner = reduced(_FIRST_OF.get(name, name), site.input(0), ordered[-2:])
+    site.replace(reduced(_SECOND_OF.get(name, name), inner, ordered[:-2]))
 
 
 def _gives_a_scalar(site: Site) -> bool:

@@ -14,7 +14,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, wid
 from opsetlift.rulebook.site import Operators, Site, is_constant
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import gather_within
-from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
+from opsetlift_rules.helpers.broadcasting import common_shape, computes_vectors_as_rows, tile_onto
 from opsetlift_rules.helpers.counting import LARGEST_TABLE, iota
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
@@ -46,12 +46,14 @@ def compute_the_condition_or_replace(site: Site) -> None:
     """Compute a constant condition where the runtime has the kernel, but no such constants; else replace Where.
 
     A constant condition that is the same for all elements leaves one input. What is broadcast goes first, with the
-    opposite condition, where the other is not.
+    opposite condition, where the other is not. Vectors become rows of a matrix.
     """
     if _keeps_one_input(site):
         return
     has_kernel = site.computes("Where", T=site.dtype(1))
     if has_kernel and _chooses_in_a_row(site):
+        return
+    if has_kernel and not is_constant(site, 0) and computes_vectors_as_rows(site):
         return
     if has_kernel and is_constant(site, 0):
         site.set_input(0, computed_if_constant(site, site.op, site.input(0)))

@@ -184,6 +184,12 @@ def test_an_output_shape_beyond_the_windows_is_filled_with_zeros() -> None:
     assert_gives(case, floats([[1, 12, 20, 0, 0]]))
 
 
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_same_pads_add_nothing_where_the_windows_leave_gaps(mode: str) -> None:
+    case = node("ConvTranspose", 11, floats([[1, 2, 3]]), floats([[1, 10]]), strides=[3], auto_pad=mode)
+    assert_gives(case, floats([[1, 10, 0, 2, 20, 0, 3, 30]]))
+
+
 # CausalConvWithState
 
 

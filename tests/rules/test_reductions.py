@@ -179,3 +179,13 @@ def test_axes_of_the_run_are_refused_below_5_where_no_shape_can_be_computed():
         Why.INPUT_NOT_CONSTANT,
         "below opset 5 no operator accepts a computed shape",
     )
+
+
+@pytest.mark.parametrize(("noop", "node"), [("", "ReduceMin (x)"), ("<noop_with_empty_axes = 1>", "Identity (x)")])
+def test_computed_axes_that_can_only_be_empty_are_none(noop, node):
+    shape = "[2, 3]" if noop else "[1, 1]"
+    inputs = "float[2, 3] x, int64[0] a"
+    check_rewrite(
+        f'<ir_version: 8, opset_import: ["": 18]> g ({inputs}) => (float{shape} y) {{ y = ReduceMin {noop} (x, a) }}',
+        f'<ir_version: 7, opset_import: ["": 13]> g ({inputs}) => (float{shape} y) {{ y = {node} }}',
+    )

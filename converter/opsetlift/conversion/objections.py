@@ -306,7 +306,9 @@ def _shapeless_values(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
     for scope in facts.all_scopes():
         for info in () if scope.parent is None else (*scope.container.input, *scope.container.output):
             declared, computed = shape_of_type(info.type), scope.shape(info.name)
-            if not info.type.HasField("tensor_type"):
+            if info.type.WhichOneof("value") is None:
+                declared = computed  # what is known is declared before the conversion
+            elif not info.type.HasField("tensor_type"):
                 continue
             if declared is None or (computed is not None and _differ(declared, computed)):
                 known = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from opsetlift.facts import MADE_UP, ModelFacts
@@ -44,6 +46,25 @@ def with_shaped_outputs(facts: ModelFacts) -> tuple[ModelProto, list[str]]:
         if info.name in known:
             _declare(info, known[info.name])
     return result, [f"output {name!r} had no shape; it was declared as it is computed" for name in known]
+
+
+def with_typed_bodies(facts: ModelFacts) -> ModelProto:
+    """The model, or a copy whose subgraphs declare the types of their inputs and outputs, as far as they are known."""
+    if not any(_untyped_in_subgraphs(facts)):
+        return facts.model
+    result = ModelProto()
+    result.CopyFrom(facts.model)
+    for info, computed in _untyped_in_subgraphs(ModelFacts(result, facts.base_dir)):
+        _declare(info, computed)
+    return result
+
+
+def _untyped_in_subgraphs(facts: ModelFacts) -> Iterator[tuple[ValueInfoProto, TypeProto]]:
+    for scope in facts.all_scopes():
+        for info in () if scope.parent is None else (*scope.container.input, *scope.container.output):
+            computed = scope.type_of(info.name) if _is_untyped(info.type) else None
+            if computed is not None and not _is_untyped(computed):
+                yield info, computed
 
 
 def has_no_shape(kind: TypeProto) -> bool:

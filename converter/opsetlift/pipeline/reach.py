@@ -18,7 +18,7 @@ from opsetlift.model.names import Names
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
-from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, run
+from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, is_folded_for, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from opsetlift.support.arguments import whole_number
@@ -218,7 +218,7 @@ class _Jobs:
 
     def is_folded(self, place: str | Target) -> bool:
         """Whether constants of the model are folded first."""
-        return isinstance(place, Target) and not place.computes_constants
+        return isinstance(place, Target) and is_folded_for(place, self._job)
 
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""

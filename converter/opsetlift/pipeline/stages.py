@@ -26,7 +26,7 @@ from opsetlift.conversion.objections import (
     with_true_shapes,
 )
 from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensions
-from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_outputs
+from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_bodies, with_typed_outputs
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
@@ -40,11 +40,13 @@ from opsetlift.pipeline.never_runs import blaming_what_never_runs
 from opsetlift.pipeline.results import ProofMissing
 from opsetlift.proof import Destination, NotEquivalent
 from opsetlift.rulebook.book import default_rule_book
+from opsetlift.specification.dtypes import tensor_type
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
+from opsetlift.targets import Target
 
 _logger = logging.getLogger("opsetlift")
 
@@ -105,6 +107,8 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
     if job.options.runtime is not None and not job.options.runtime.takes_undeclared_outputs:
         result, shaped = with_shaped_outputs(job.facts_of(result))
         notes += shaped
+    if job.options.runtime is not None and not job.options.runtime.takes_unnamed_dimensions:
+        result = with_typed_bodies(job.facts_of(result))
     if job.options.runtime is not None and not job.options.runtime.takes_false_shapes:
         # What a Loop gives is known once its body declares what it gives.
         result = with_true_bodies(job.facts_of(result))
@@ -121,6 +125,14 @@ def _fix_shapes(model: ModelProto, job: Job) -> StageResult:
     shapes = job.options.fix_shapes
     fixed = with_fixed_shapes(model, shapes)
     return fixed, ShapesFixed(model, fixed, {name: sizes_of(given) for name, given in shapes.items()})
+
+
+def is_folded_for(runtime: Target, job: Job) -> bool:
+    """Whether constants are folded first: the runtime computes none, or none of a dtype that the model has."""
+    types = {tensor_type(dtype) for dtype in runtime.constant_dtypes_not_computed}
+    if not types or not runtime.computes_constants:
+        return not runtime.computes_constants
+    return not types.isdisjoint(job.facts_of(job.model).possible_types or ())
 
 
 def _fold(model: ModelProto, job: Job) -> StageResult:
@@ -330,7 +342,7 @@ FOLD = Stage(
     "fold",
     "folding constants",
     _fold,
-    lambda job: job.options.runtime is not None and not job.options.runtime.computes_constants,
+    lambda job: job.options.runtime is not None and is_folded_for(job.options.runtime, job),
 )
 CHANGE_DTYPES = Stage("change dtypes", "changing dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
 CONVERT = Stage("convert", "converting", _convert, _has_destination)

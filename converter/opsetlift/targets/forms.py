@@ -59,6 +59,8 @@ class Form:
     """Attributes with others, one of whose numbers they reach; longer ones are held against the same numbers again."""
     ranks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Inputs by their names in the schema, each with ranks of which one is its."""
+    result_ranks: frozenset[int] = frozenset()
+    """Ranks of which one is that of its first output."""
     dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Type variables, each with dtypes of which it stands for one."""
     outputs: int = 0
@@ -83,6 +85,8 @@ class Form:
     """Optional inputs that it leaves out."""
     known_inputs: frozenset[str] = frozenset()
     """Inputs that are constants and not computed from others."""
+    overridable_inputs: frozenset[str] = frozenset()
+    """Inputs that are initializers, for which callers may give other values."""
     computed_inputs: frozenset[str] = frozenset()
     """Inputs that are no constants."""
     open_inputs: frozenset[str] = frozenset()
@@ -95,6 +99,26 @@ class Form:
     """Whether it casts back to the dtype from which a Cast before it came."""
     input_counts: frozenset[int] = frozenset()
     """Numbers of inputs of which it has one."""
+    has_outputs: frozenset[int] = frozenset()
+    """Places, counted from 0, at each of which it has an output."""
+    other_shapes: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one of another shape."""
+    other_lengths: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that may have another second size."""
+    reduces_many: bool = False
+    """Whether it names four axes or more, or three of which the first may have more than two elements."""
+    leaves_last_axes: bool = False
+    """Whether the axes that it reduces are not the last ones."""
+    fewer_axes: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with one that has the same shape behind further axes of size 1."""
+    attributes_as_sizes: Mapping[str, int] = field(default_factory=dict)
+    """Attributes, each with an axis along which its first input has that size."""
+    cuts_pads: bool = False
+    """Whether output_shape of a ConvTranspose may be less than its windows cover along an axis."""
+    cuts_odd_pads: bool = False
+    """Whether it may be less by an odd number of elements."""
+    exceeds_windows: bool = False
+    """Whether output_shape of a ConvTranspose is more than its windows cover by a stride, or more, along an axis."""
     after: frozenset[str] = frozenset()
     """Operators of which one computes its first input."""
     matches: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +140,10 @@ class Form:
     not_read_by: frozenset[str] = frozenset()
     """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
-    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on."""
+    """Operators that lead to it: the first computes one of its inputs, the next one of that one's, and so on.
+
+    "Add|Sub" stands for either.
+    """
     widened_inputs: frozenset[str] = frozenset()
     """Inputs that broadcasting repeats: their shape is not that of the first output."""
     joins_channels: bool = False
@@ -135,6 +162,8 @@ class Form:
     """Attributes and constant inputs that list axes of the first input, and not its last one alone."""
     single_axes: Mapping[str, int] = field(default_factory=dict)
     """Inputs that have only one element along an axis."""
+    single_elements: frozenset[str] = frozenset()
+    """Inputs that have axes, each with one element."""
     longer_inputs: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that it may be longer than along the attribute axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -234,6 +263,7 @@ class Form:
             (self.most_outputs, lambda node, *_: len(node.output) <= self.most_outputs),
             (self.skips_outputs, lambda node, *_: not all(node.output)),
             (self.input_counts, lambda node, *_: len(node.input) in self.input_counts),
+            (self.has_outputs, lambda node, *_: all(any(node.output[at : at + 1]) for at in self.has_outputs)),
             (self.ends_with_absent_input, lambda node, *_: bool(node.input) and not node.input[-1]),
             (self.attributes, self._has_the_attributes),
             (self.other_than, self._has_other_attributes),
@@ -276,6 +306,7 @@ class Form:
                 lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
             ),
             (self.ranks, self._has_the_ranks),
+            (self.result_ranks, lambda node, _, scope: _rank(node.output[0], scope) in self.result_ranks),
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
@@ -307,8 +338,24 @@ class Form:
             (self.repeated_stacks, self._repeats_stacks),
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
+            (self.reduces_many, lambda node, _, scope: _reduces_many(node, scope)),
+            (self.leaves_last_axes, lambda node, _, scope: _leaves_last_axes(node, scope)),
+            (self.fewer_axes, self._has_fewer_axes),
+            (self.other_shapes, self._has_other_shapes),
+            (self.other_lengths, self._has_other_lengths),
+            (self.attributes_as_sizes, self._has_attributes_as_sizes),
+            (self.cuts_pads, lambda *facts: any(one is None or one[0] > 0 for one in _left_by_output_shape(*facts))),
+            (
+                self.cuts_odd_pads,
+                lambda *facts: any(one is None or (one[0] > 0 and one[0] % 2) for one in _left_by_output_shape(*facts)),
+            ),
+            (
+                self.exceeds_windows,
+                lambda *facts: any(one is not None and -one[0] >= one[1] for one in _left_by_output_shape(*facts)),
+            ),
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
+            (self.single_elements, self._has_inputs_of_one_element),
             (self.longer_inputs, self._may_have_longer_inputs),
             (self.shorter_inputs, self._has_shorter_inputs),
             (self._tells_of_inputs, self._has_its_inputs),
@@ -354,6 +401,7 @@ class Form:
             self.has_inputs
             or self.lacks_inputs
             or self.known_inputs
+            or self.overridable_inputs
             or self.computed_inputs
             or self.open_inputs
             or self.empty_inputs
@@ -387,6 +435,10 @@ class Form:
         return (
             all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
+            and all(
+                formal in present and scope.is_initializer(present[formal]) and not scope.is_constant(present[formal])
+                for formal in self.overridable_inputs
+            )
             and self.computed_inputs <= present.keys() - known
             and self.open_inputs <= is_open
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
@@ -472,6 +524,34 @@ class Form:
             for formal, number in self.numbers.items()
         )
 
+    def _has_fewer_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        pairs = [(shapes.get(formal), shapes.get(other)) for formal, other in self.fewer_axes.items()]
+        return all(
+            one is not None and two is not None and [1] * (len(two) - len(one)) + list(one) == list(two) != list(one)
+            for one, two in pairs
+        )
+
+    def _has_other_shapes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        pairs = [(shapes.get(formal), shapes.get(other)) for formal, other in self.other_shapes.items()]
+        return all(one is not None and two is not None and list(one) != list(two) for one, two in pairs)
+
+    def _has_other_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        sizes = [
+            [(shapes.get(name) or ())[_CHANNELS : _CHANNELS + 1] for name in pair]
+            for pair in self.other_lengths.items()
+        ]
+        return all(not one or not two or one[0] is None or list(one) != list(two) for one, two in sizes)
+
+    def _has_attributes_as_sizes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shape = scope.shape(node.input[0]) or []
+        return all(
+            axis < len(shape) and shape[axis] == _attribute(node, definition, name)
+            for name, axis in self.attributes_as_sizes.items()
+        )
+
     def _has_other_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: list(one.ints) for one in node.attribute}
         for one in operands(node, definition)[0]:
@@ -485,6 +565,10 @@ class Form:
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
         return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
+
+    def _has_inputs_of_one_element(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        return all(set(shapes.get(formal) or [None]) == {1} for formal in self.single_elements)
 
     def _may_have_longer_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
@@ -550,7 +634,7 @@ def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: S
     factors = list(node.input)
     for step, operator in enumerate(operators):
         producers = [scope.producer(name) for one in found for name in one.input if name]
-        found = [one for one in producers if one is not None and one.op_type == operator]
+        found = [one for one in producers if one is not None and _is_one_of(operator, one)]
         factors += [name for one in found if step == 0 for name in one.input]
         if operator == "ReduceMean":
             break
@@ -632,12 +716,16 @@ def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeF
     return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
 
 
+def _is_one_of(operators: str, node: NodeProto) -> bool:
+    return node.op_type in operators.split("|")
+
+
 def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list[NodeProto]:
     """The last of a chain: an input of the node comes from the first operator, one of that one's from the next..."""
     before = [node]
     for operator in operators:
         producers = [scope.producer(name) for one in before for name in one.input if name]
-        before = [one for one in producers if one is not None and one.op_type == operator]
+        before = [one for one in producers if one is not None and _is_one_of(operator, one)]
     return before
 
 
@@ -685,7 +773,7 @@ def _is_read_beside(node: NodeProto, operators: Sequence[str], scope: ScopeFacts
     chain = [node]
     for operator in operators:
         producers = [scope.producer(name) for one in chain for name in one.input if name]
-        chain = [one for one in producers if one is not None and one.op_type == operator]
+        chain = [one for one in producers if one is not None and _is_one_of(operator, one)]
         found += chain
     return any(scope.is_shared(one.output[0]) for one in found)
 
@@ -753,13 +841,34 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
     rank = len(scope.shape(node.input[0]) or ())
     if node.op_type.startswith("Global"):
         return list(range(_CHANNELS + 1, rank))
+    given = _axes_named(node, scope)
+    return None if given is None else sorted(axis % rank for axis in given or range(rank))
+
+
+def _axes_named(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
+    """The axes that an attribute or an input lists; empty where none does, None where they are not known."""
     given = next((list(one.ints) for one in node.attribute if one.name == "axes"), None)
     if given is None and len(node.input) > 1 and node.input[1]:
         known = scope.constant(node.input[1])
-        if known is None:
-            return None
-        given = known.reshape(-1).tolist()
-    return sorted(axis % rank for axis in given or range(rank))
+        return None if known is None else known.reshape(-1).tolist()
+    return given or []
+
+
+def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
+    named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
+    if len(named) != _FEWEST_AXES or shape is None:
+        return len(named) >= _FEWEST_AXES
+    size = shape[min(axis % len(shape) for axis in named)]
+    return not isinstance(size, int) or size > _MOST_ELEMENTS
+
+
+def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape, axes = scope.shape(node.input[0]), _axes_taken(node, scope)
+    return shape is not None and axes is not None and axes != list(range(len(shape) - len(axes), len(shape)))
+
+
+_FEWEST_AXES, _MOST_ELEMENTS = 3, 2
+"""Of reductions that OpenCV computes wrongly: how many axes they have, and how many elements along the first others."""
 
 
 def _has_sizes_behind_axis(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -810,6 +919,38 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
         return numbers
     before = [size if isinstance(size, int) and size else 1 for size in shape]
     return [one / size for one, size in zip(numbers, before, strict=True)]
+
+
+def _rank(name: str, scope: ScopeFacts) -> int | None:
+    shape = scope.shape(name)
+    return None if shape is None else len(shape)
+
+
+def _left_by_output_shape(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[tuple[int, int] | None]:
+    """By how much the windows of a ConvTranspose cover more than output_shape, with the stride, along each axis.
+
+    None along an axis where that is not known; empty without output_shape.
+    """
+    shape, weights = (list(scope.shape(name) or ()) for name in node.input[:2])
+    given = {one.name: list(one.ints) for one in node.attribute}
+    rank = max(len(shape), len(weights)) - 2
+    wanted = given.get("output_shape", [])
+    if not wanted or rank < 1:
+        return [None] if wanted else []
+    sizes, kernel = (
+        (shape or [None] * (rank + 2))[2:],
+        given.get("kernel_shape") or (weights or [None] * (rank + 2))[2:],
+    )
+    strides, dilations = (given.get(name) or [1] * rank for name in ("strides", "dilations"))
+    extra = given.get("output_padding") or [0] * rank
+    return [
+        (stride * (size - 1) + more + (taps - 1) * dilation + 1 - want, stride)
+        if isinstance(size, int) and isinstance(taps, int)
+        else None
+        for want, size, taps, stride, dilation, more in zip(
+            wanted[-rank:], sizes, kernel, strides, dilations, extra, strict=False
+        )
+    ]
 
 
 def _may_join_nothing(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

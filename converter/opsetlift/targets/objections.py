@@ -11,7 +11,7 @@ from onnx.defs import OpSchema
 from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
-from opsetlift.specification.dtypes import dtype_of_type
+from opsetlift.specification.dtypes import dtype_of_type, tensor_type
 from opsetlift.specification.history import AI_ONNX_ML, CONVERTED_DOMAINS, Definition, canonical_domain
 from opsetlift.targets.forms import Grid, dtypes_of
 from opsetlift.targets.target import Target
@@ -30,8 +30,17 @@ def node_objection(node: NodeProto, opset: int, scope: ScopeFacts, target: Targe
 
 @lru_cache(maxsize=1024)
 def _undefined(domain: str, operator: str) -> Definition:
-    """An operator that onnx does not define: nodes are told by their attributes, and by how many inputs they have."""
-    return Definition(OpSchema(operator, domain, 1))
+    """An operator that onnx does not define: the names of its inputs are their places, from "0" on."""
+    optional = OpSchema.FormalParameterOption.Optional
+    inputs = [OpSchema.FormalParameter(str(at), f"T{at}", param_option=optional) for at in range(_MOST_PLACES)]
+    types = [(f"T{at}", _TYPES, "") for at in range(_MOST_PLACES)]
+    return Definition(OpSchema(operator, domain, 1, inputs=inputs, type_constraints=types))
+
+
+_TYPES = [tensor_type(dtype) for dtype in ("bfloat16", "bool", "double", "float", "float16", "int32", "int64", "uint8")]
+
+_MOST_PLACES = 16
+"""More inputs than the operators have of which something is known by place."""
 
 
 def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) -> str:

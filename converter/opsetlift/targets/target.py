@@ -84,6 +84,8 @@ class Target:
     """Names of producers, with the operators that it computes otherwise in models of theirs."""
     computes_constants: bool = True
     """Whether it takes nodes that compute from constants alone, and shapes of values whose sizes are fixed."""
+    constant_dtypes_not_computed: frozenset[str] = frozenset()
+    """Dtypes of which it takes no such nodes."""
     kernels: Kernels = field(default_factory=dict)
     """The dtypes in which it computes operators of which it lacks some."""
     forms: tuple[Form, ...] = ()

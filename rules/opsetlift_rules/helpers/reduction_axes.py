@@ -29,12 +29,12 @@ def move_axes_to_an_attribute(site: Site) -> None:
     """Move the axes of a reduction to an attribute, and remove noop_with_empty_axes.
 
     Without axes a noop still applies the operator to each element: ReduceL1 gives the magnitude, ReduceLogSum the
-    logarithm. Others become Identity.
+    logarithm. Others become Identity. Computed axes whose shape is [0] are none.
     """
     is_noop_if_empty = bool(pop_attribute(site, "noop_with_empty_axes", 0))
     axes_name = site.input(1)
     axes = site.constant_value(axes_name)
-    if axes_name and axes is None:
+    if axes_name and axes is None and site.shape(axes_name) != [0]:
         _reduce_axes_of_the_run(site, axes_name, is_noop_if_empty)
         return
     site.remove_input(1)

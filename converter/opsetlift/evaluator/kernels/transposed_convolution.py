@@ -99,7 +99,7 @@ def _canvas(call: Call, spatial: Ints, kernel_shape: Ints) -> _Canvas:
             strides, spatial, output_padding, kernel_shape, dilations, strict=True
         )
     )
-    wanted = _wanted_shape(call, spatial, strides, auto_pad)
+    wanted = _wanted_shape(call, spatial, strides, auto_pad, full)
     if wanted is None:
         begin = pads[:rank] if auto_pad == "NOTSET" else (0,) * rank
         end = pads[rank:] if auto_pad == "NOTSET" else (0,) * rank
@@ -113,7 +113,7 @@ def _canvas(call: Call, spatial: Ints, kernel_shape: Ints) -> _Canvas:
     return _Canvas(strides, dilations, full, begin, wanted)
 
 
-def _wanted_shape(call: Call, spatial: Ints, strides: Ints, auto_pad: str) -> Ints | None:
+def _wanted_shape(call: Call, spatial: Ints, strides: Ints, auto_pad: str, full: Ints) -> Ints | None:
     """The output's spatial shape where it is given and the pads follow from it."""
     if call.attributes.get("output_shape"):
         given = tuple(call.attributes["output_shape"])
@@ -124,8 +124,9 @@ def _wanted_shape(call: Call, spatial: Ints, strides: Ints, auto_pad: str) -> In
             call.fail(f"output_shape needs {len(spatial)} values, it has {len(given)}")
         return given
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        # Since 11 in so many words; before, "match the input", which strides other than 1 make ambiguous.
-        return tuple(size * stride for size, stride in zip(spatial, strides, strict=True))
+        # Since 11 in so many words; before, "match the input", which strides other than 1 make ambiguous. No runtime
+        # and no inference adds anything where the windows cover less, as kernels below the stride do.
+        return tuple(min(size * stride, most) for size, stride, most in zip(spatial, strides, full, strict=True))
     return None
 
 
