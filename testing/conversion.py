@@ -50,14 +50,15 @@ def check_converts(before: str, to: int, *, exact: bool = False, domain: str = "
 
 
 def loops_that_onnxruntime_refuses(model_proto: onnx.ModelProto) -> list[str]:
-    """The bodies of Loops that do not declare the rank of the iteration number or of the condition.
+    """Loops without a condition, and bodies that do not declare the rank of the iteration number or of the condition.
 
-    onnxruntime 1.32 runs no such Loop ("Loop subgraph input 0 has unknown shape"), though no text asks for it.
+    onnxruntime up to 1.8 crashes where a condition is absent (and the proof, as the specification, then ignores the one
+    that the body gives); 1.32 runs no Loop without these ranks ("Loop subgraph input 0 has unknown shape").
     """
     graphs = [model_proto.graph, *subgraphs_within(model_proto.graph)]
     loops = [node for graph in graphs for node in graph.node if node.op_type == "Loop"]
     bodies = [onnx.helper.get_node_attr_value(node, "body") for node in loops]
-    return [
+    return [f"{node.name}: no condition" for node in loops if not "".join(node.input[1:2])] + [
         f"{body.name}: {info.name}"
         for body in bodies
         for info in body.input[:2]

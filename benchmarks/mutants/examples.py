@@ -217,10 +217,10 @@ def _telling(indices: Sequence[int], kinds: Sequence[object], cost: Sequence[flo
 
 
 def cache_file(subject: str, sources: Sequence[str]) -> Path:
-    """Where the coverage of these sources is kept: another file as soon as one of them changes."""
+    """Where the coverage of the files that these patterns name is kept: another as soon as one of them changes."""
     digest = hashlib.sha256(f"{onnx.__version__} {_FORMAT}".encode())
     for source in sources:
-        for path in sorted((ROOT / source).rglob("*.py")):
+        for path in sorted(ROOT.glob(source)):
             digest.update(path.read_bytes())
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opsetlift"
     return folder / f"mutants-{subject}-{digest.hexdigest()[:16]}.gz"

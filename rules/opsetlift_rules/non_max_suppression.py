@@ -9,6 +9,7 @@ import numpy
 
 from opsetlift.rulebook.rule import Introduction, Step, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.positions import Positions
 
 
@@ -56,7 +57,7 @@ def select_boxes_with_a_loop(site: Site) -> None:
     graph = site.op.subgraph(body, takes=[("int64", []), ("bool", []), ("float", dims)])
     loop = site.op_at(min(site.opset, site.target)).Loop
     # At least one candidate is added: without any iteration the results would lack dimensions.
-    _, best, is_chosen = loop(positions.name(count), "", alive, body=graph, outputs=3)
+    _, best, is_chosen = loop(positions.name(count), endless(site), alive, body=graph, outputs=3)
     site.replace(_listed(site, op, best, is_chosen))
 
 

@@ -14,6 +14,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front, gather_within
+from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.positions import Number, Positions
@@ -113,7 +114,7 @@ class _Groups:
         )
         start = self._positions.indices(self._positions.counted(self._count))
         loop = site.op_at(min(site.opset, site.target)).Loop
-        order = loop(self._positions.indices(self._width), "", start, body=graph)
+        order = loop(self._positions.indices(self._width), endless(site), start, body=graph)
         return reshape_exactly(self._op, order, self._all)
 
     def _sorted(self, op: Operators, keys: str) -> str:
