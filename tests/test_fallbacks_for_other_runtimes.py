@@ -1852,6 +1852,23 @@ def test_negative_thresholds_of_scores_are_refused() -> None:
     assert operators(converted(text.format("0"), "opencv==5.0")) == ["NonMaxSuppression"]
 
 
+def test_axes_that_are_all_are_left_out_with_what_none_would_mean() -> None:
+    text = """g (float[3,4] x) => (float y) <int64[2] axes = {0, 1}> {
+        y = ReduceSum <keepdims = 0, noop_with_empty_axes = 1> (x, axes) }"""
+    node = converted(text, "opencv==5.0", opset=13).graph.node[0]
+    assert (list(node.input), [one.name for one in node.attribute]) == (["x"], ["keepdims"])
+
+
+@pytest.mark.parametrize("order", ["c, d", "d, c"])
+def test_results_of_convolutions_of_other_shapes_are_subtracted(order: str) -> None:
+    """OpenCV 5.0 merges the sum into one of the convolutions, which adds nothing of another shape."""
+    ones = ", ".join("1" * 12)
+    text = f"""g (float[2,6,{{0}},2] z, float[2,6,2,2] x) => (float[2,2,2,2] y) <float[2,6,1,1] k = {{{{{ones}}}}}> {{{{
+        c = Conv (x, k) d = Conv (z, k) y = Add ({order}) }}}}"""
+    assert operators(converted(text.format(1), "opencv==5.0")) == ["Conv", "Conv", "Neg", "Sub"]
+    assert operators(converted(text.format(2), "opencv==5.0")) == ["Conv", "Conv", "Add"]
+
+
 class TestPadsAtTheEnds:
     """onnxruntime 1.21 to 1.24 reads every second pad for those at the ends where AveragePool-19 counts them."""
 

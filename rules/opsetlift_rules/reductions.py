@@ -93,7 +93,7 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
         if given is None and site.input(1) and (known := site.constant_value(1)) is not None:
             given = known.reshape(-1).tolist()
         if given and shape is not None and len(set(given)) == len(shape):
-            site.replace(site.op.copy(site.input(0), axes=None))
+            site.replace(site.op.copy(site.input(0), axes=None, noop_with_empty_axes=None))
         elif given and shape is not None and len(given) >= _MANY and site.dtype(0) == "float":
             site.rounds()
             _reduce_two_axes_first(site, counted_from_front(site, given, len(shape)))
