@@ -63,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.mutants")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--passes", action="store_true", help="the normaliser's passes instead of rules")
+    which.add_argument("--targets", action="store_true", help="what decides which nodes a runtime takes, against tests")
     which.add_argument("--kernels", action="store_true", help="the evaluator's kernels, against onnxruntime")
     parser.add_argument("--only", default="", help="a part of the paths of the modules")
     parser.add_argument("--mutant", default="", help="a part of the mutants' ids")
@@ -79,7 +80,8 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="write every trial to this file")
     options = parser.parse_args()
-    subject = SUBJECTS["passes" if options.passes else "kernels" if options.kernels else "rules"]
+    named = {"passes": options.passes, "targets": options.targets, "kernels": options.kernels}
+    subject = SUBJECTS[next((name for name, is_asked in named.items() if is_asked), "rules")]
     chosen = chosen_mutants(subject, options.only, options.sample, options.seed)
     chosen = [one for one in chosen if options.mutant in one.id]
     if options.list:

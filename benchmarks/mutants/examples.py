@@ -28,7 +28,7 @@ MOST_PER_LINE = 24
 """So many examples are kept for a line."""
 MOST_PER_OPERATOR = 40
 """And for an operator in a module's tables."""
-_FORMAT = 2
+_FORMAT = 3
 """To be raised when other examples are collected or selected."""
 LARGEST = 200_000
 """Models of more bytes are no examples."""
@@ -140,8 +140,9 @@ class _Traced:
 class Collector:
     """Runs examples once and keeps the telling ones."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, most_per_line: int = MOST_PER_LINE) -> None:
         self._tracer = Tracer(folder)
+        self._most_per_line = most_per_line
         self._traced: list[_Traced] = []
         self._seen: set[bytes] = set()
 
@@ -190,7 +191,7 @@ class Collector:
         cost = [one.seconds + len(one.kept.example.model) / 1e6 for one in self._traced]
         ways = [self._ways(one) for one in self._traced]
         for (path, line), indices in sorted(by_line.items()):
-            chosen = _telling(indices, [ways[index].get(path) for index in indices], cost, MOST_PER_LINE)
+            chosen = _telling(indices, [ways[index].get(path) for index in indices], cost, self._most_per_line)
             relative = os.path.relpath(path, ROOT)
             found.by_line.setdefault(relative, {})[line] = list(map(place, chosen))
         for operator, indices in sorted(by_operator.items()):

@@ -1,4 +1,4 @@
-"""What is mutated, and how one example tells on a mutant: rules, passes of the normaliser, kernels of the evaluator."""
+"""What is mutated, and how one example tells on a mutant: rules, what knows runtimes, passes, kernels."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ class Subject(ABC):
     """Modules that hold no code of the kind."""
     sources: Sequence[str]
     """Patterns of the files that the examples and their coverage depend on."""
+    most_per_line: int = examples.MOST_PER_LINE
+    """So many examples are kept for a line."""
 
     @property
     def paths(self) -> list[str]:
@@ -194,8 +196,7 @@ class Rules(Subject):
 
     def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
         """Record the conversions of the rule tests, of ONNX's node tests and of the example models."""
-        fallbacks = sorted(str(one.relative_to(ROOT)) for one in (ROOT / "tests").glob("test_fallbacks*.py"))
-        self._record_tests(collector, tests or ("tests/rules", "tests/test_walk.py", *fallbacks))
+        self._record_tests(collector, tests or ("tests/rules", "tests/test_walk.py", *self._tests_of_fallbacks()))
         for example in collector.examples:
             if small := _of_single_elements(example):
                 self._trace(collector, small)
@@ -207,6 +208,10 @@ class Rules(Subject):
         for name, model in _example_models():
             for target in (7, 9, 11, 13, 18, 21, 23):
                 self._trace(collector, Example(f"{name} to {target}", _result_bytes(model), {"to": target}))
+
+    @staticmethod
+    def _tests_of_fallbacks() -> list[str]:
+        return sorted(str(one.relative_to(ROOT)) for one in (ROOT / "tests").glob("test_fallbacks*.py"))
 
     @staticmethod
     def _targets(model: onnx.ModelProto) -> list[int | dict[str, int]]:
@@ -252,7 +257,7 @@ class Rules(Subject):
             simple &= isinstance(known.get("target", ""), str) and ".toml" not in known.get("target", "")
             if not isinstance(model, onnx.ModelProto) or not simple:
                 return convert(model, **options)
-            test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" (")[0]
+            test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
             example = Example(test, _result_bytes(model), {n: v for n, v in known.items() if v or n != "exact"})
             if not collector.is_new(example):
                 return dataclasses.replace(
@@ -306,6 +311,37 @@ class Rules(Subject):
             ulps = max((one.ulps for one in certificate.sites), default=0)
         baseline = onnx.ModelProto.FromString(kept.result) if kept.outcome == SAME else None
         return _judged(kept.example, model, baseline, ulps)
+
+
+class Targets(Rules):
+    """What decides whether a runtime takes a node: conversions for runtimes, which tests have to tell apart.
+
+    No proof says that a fallback was needed: with one and without one the results are equal.
+    """
+
+    name = "targets"
+    folder = "converter/opsetlift/targets"
+    left_out = frozenset(["finding.py", "reading.py", "kernel_file.py", "signature_file.py"])  # what reads the files
+    sources = (*Rules.sources, "tests/test_targets.py")
+    most_per_line = 400  # every conversion runs most of them
+
+    def prepare(self) -> None:
+        """Import what takes long and knows nothing of runtimes."""
+        _import("opsetlift.evaluator", "opsetlift.facts", "onnx.reference")
+        importlib.import_module("opsetlift.evaluator.kernels.registry").all_kernels()
+
+    def collect(self, collector: Collector, tests: Sequence[str] = ()) -> None:
+        """Record the conversions of the tests of fallbacks and targets."""
+        self._record_tests(collector, tests or (*self._tests_of_fallbacks(), "tests/test_targets.py"))
+
+    def verdict(self, kept: Kept, *, proves: bool) -> Verdict:
+        """Convert again; where the result differs, a test has to fail."""
+        outcome, result = self._attempt(kept.example)
+        if (outcome, result) == (kept.outcome, kept.result):
+            return Verdict(SAME)
+        if outcome == FAULT:
+            return Verdict(FAULT, result.decode())
+        return Verdict(SURVIVED, "another result" if outcome == kept.outcome else f"{kept.outcome} became {outcome}")
 
 
 def _judged(example: Example, model: onnx.ModelProto, baseline: onnx.ModelProto | None, ulps: int) -> Verdict:
@@ -390,7 +426,7 @@ class Passes(Subject):
             simple = simple and options.keys() <= {"prove", "check", "seed", "size_limit"}
             if simple:
                 sizes = {"size_limit": options["size_limit"]} if "size_limit" in options else {}
-                test = os.environ.get("PYTEST_CURRENT_TEST", "").split(" (")[0]
+                test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
                 self._trace(collector, Example(test, _result_bytes(model), {"passes": named, **sizes}))
             options = {**options, "prove": False, "check": False}
             return dataclasses.replace(original(model, passes, **options), proof=_Believed())
@@ -545,7 +581,7 @@ class KernelRun:
 _ROUNDING = 64
 """Units in the last place of the largest magnitude that two implementations of a kernel may be apart."""
 
-SUBJECTS: dict[str, Subject] = {one.name: one for one in (Rules(), Passes(), Kernels())}
+SUBJECTS: dict[str, Subject] = {one.name: one for one in (Rules(), Targets(), Passes(), Kernels())}
 
 
 def coverage_of(
@@ -568,7 +604,7 @@ def _collected(subject: Subject, tests: Sequence[str], path: Path) -> Coverage:
     if child == 0:
         status = 1
         try:
-            collector = Collector(subject.folder)
+            collector = Collector(subject.folder, subject.most_per_line)
             subject.collect(collector, tests)
             examples.save(collector.coverage(), path)
             status = 0

@@ -436,6 +436,20 @@ RARELY_WRONG = {
         "m = Constant <value = int64[1] {1}> () n = Max (k, m) y, i = TopK (x, n)",
         3,
     ),
+    **{
+        f"a quotient that is {dtype} first, by {what}": (
+            f"(float[2, 3] x{inputs}",
+            "y = QuantizeLinear (x, s)",
+            f"q = Div (x, s) n = Cast <to = {number}> (q) w = Cast <to = 1> (n) one = Constant <value = float {{1}}> ()"
+            " y = QuantizeLinear (w, one)",
+            5,
+        )
+        for dtype, number in (("float16", 10), ("bfloat16", 16))
+        for what, inputs in (
+            ("an input", ", float s) => (uint8[2, 3] y)"),
+            ("a constant", ") => (uint8[2, 3] y) <float s = {0.7}>"),
+        )
+    },
     "blocks of 5": (
         "(float[1, C, H, W] x) => (float[1, A, B, D] y)",
         "y = DepthToSpace <blocksize = 5> (x)",

@@ -95,6 +95,9 @@ LONGEST_RUN = 8
 
 _NEAR = numpy.array([-2, -1, 0, 1, 2])
 
+_BESIDE_TIES = [sign * 2.0**power for sign in (-1, 1) for power in (-9, -12, -12, -26)]
+"""So far beside a tie, relatively: less than bfloat16, float16 and float tell apart. In float the last is the tie."""
+
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 
 
@@ -340,6 +343,17 @@ def own_numbers(numbers: Sequence[float], dtype: numpy.dtype[Any]) -> Array:
     low, high = integer_limits(dtype)
     held = {int(one) for one in numbers if one == int(one) and low <= one <= high}
     return numpy.array(sorted(held), dtype)
+
+
+def multiples(units: float | Array, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Array:
+    """Halves of some numbers many times, most of them an odd number of times, or numbers just beside.
+
+    Divided by these numbers they are ties, and what was next to a tie is one in narrower dtypes.
+    """
+    halves = rng.choice([1, 3, 5, 9, 33, 129, 253], shape) + (rng.random(shape) < 0.25)
+    values = rng.choice([-0.5, 0.5, 0.5], shape) * halves * (1 + rng.choice(_BESIDE_TIES, shape)) * units
+    with numpy.errstate(all="ignore"):
+        return _array(values, shape, dtype)
 
 
 def stretches(listed: Array, position: int, shape: Shape) -> tuple[Array, int]:

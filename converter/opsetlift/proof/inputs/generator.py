@@ -53,6 +53,7 @@ from opsetlift.proof.inputs.filling import (
     draw,
     drawn_between,
     in_words,
+    multiples,
     own_numbers,
     stretches,
 )
@@ -162,6 +163,15 @@ MOST_STRETCHES = 64
 
 MOST_SIDE_BY_SIDE = 24
 """So many pairs of numbers that stand side by side in a list of the site are tried by turns."""
+
+TURNS_OF_MULTIPLES = 8
+"""How many tensors of multiples of another input are tried, and of numbers of the site."""
+
+MOST_MULTIPLES = 40
+"""At most so many in all."""
+
+MOST_MULTIPLIED = 4
+"""Of so many inputs of floats at most."""
 
 LONGER = 24
 """The open size of inputs that hold many of them."""
@@ -330,6 +340,7 @@ class InputGenerator:
                     self._try_any_in_controls(wanted)
                     self._try_neighbours(wanted)
                     self._try_own_numbers(wanted, sorted(self._builder.pools.keys() - self._builder.controls))
+                    self._try_multiples(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_all_indices(wanted)
                     self._try_settings_together(wanted)
@@ -481,6 +492,28 @@ class InputGenerator:
         for name in self._of_texts(names) if self._kept else ():
             texts = sorted(self._text_lists, key=len, reverse=True)
             self._try_stretches(attempt, name, numpy.array([*chain(*texts)], dtype=object))
+
+    def _try_multiples(self, attempt: Attempt) -> None:
+        """Multiples of halves of another input, which is one number then, or of numbers of the site, where bits count.
+
+        A quotient of them is rounded to a whole number, and in a narrower dtype it is rounded twice.
+        """
+        rng = self._builder.rng
+        is_apt = self._kept and not self._builder.rounding and len(self._inputs) <= MANY
+        names = list(self._float_pools)[:MOST_MULTIPLIED] if is_apt else []
+        numbers = [one for one in self._numbers if one and math.isfinite(one)]
+        pairs = [(name, unit) for name in names for unit in ([*names, ""] if numbers else names) if name != unit]
+        for _, (name, unit) in islice(product(range(TURNS_OF_MULTIPLES), pairs), MOST_MULTIPLES):
+            _, case = self._any_kept()
+            values = {one: case.values[one] for one in (name, unit) if one}
+            if not all(isinstance(one, numpy.ndarray) for one in values.values()):
+                continue
+            dtype, shape = values[name].dtype, values[name].shape
+            if unit:
+                number = values[unit].dtype.type(rng.uniform(0.5, 2.0))
+                values[unit] = numpy.full_like(values[unit], number)
+            values[name] = multiples(float(number) if unit else rng.choice(numbers, shape), dtype, shape, rng)
+            attempt(Case.of(case.layout, f"{name}, halves of {unit or 'own numbers'}", {**case.values, **values}))
 
     def _try_stretches(self, attempt: Attempt, name: str, listed: Array) -> None:
         """Accepted cases with lists of the site in an input, a stretch in each row: it may look for several numbers."""
