@@ -1937,3 +1937,61 @@ class TestTransposesThatGraphsInsideRead:
     def test_one_behind_what_they_read_does_so_too(self) -> None:
         text = self._TEXT.format("v = Relu (t) z = Transpose <perm = [2, 0, 1]> (v)", "v")
         assert operators(converted(text, "onnxruntime==1.10", opset=13)) == ["Transpose", "Relu", *self._KEPT, "If"]
+
+
+class TestNodesOfDtypesWithoutKernels:
+    """What a runtime does not compute, or not in a dtype, is computed in another one, or by other operators."""
+
+    @pytest.mark.parametrize(
+        ("text", "runtime", "expected"),
+        [
+            ("uint8[A] x, uint8[A] z) => (uint8[A] y) { y = Max (x, z) }", "mnn==3.6", "Max"),
+            (
+                "uint8[A] x) => (uint8[A] y) <uint8 l = {2}, uint8 h = {9}> { y = Clip (x, l, h) }",
+                "mnn==3.6",
+                "Max Min",
+            ),
+            (
+                "int64[A] x, int64[A] z) => (bool[A] y) { y = Less (x, z) }",
+                "onnxjs==0.1.0",
+                "Unsqueeze Unsqueeze Concat ReduceMin Sub Equal Not",
+            ),
+            ("int8[1,3] x) => (int8[4,3] y) <int64[2] s = {4, 3}> { y = Expand (x, s) }", "onnxjs==0.1.8", "Tile"),
+            (
+                "uint32[2] x) => (float[2,3] y) <uint32 d = {3}, float[2] v = {0, 1}> { y = OneHot (x, d, v) }",
+                "openvino==2021.4",
+                "OneHot",
+            ),
+        ],
+    )
+    def test_are_computed_otherwise(self, text: str, runtime: str, expected: str) -> None:
+        assert operators(converted(f"g ({text}", runtime)) == expected.split()
+
+    def test_the_depth_of_one_hot_becomes_a_vector(self) -> None:
+        text = "g (uint32[2] x) => (float[2,3] y) <uint32 d = {3}, float[2] v = {0, 1}> { y = OneHot (x, d, v) }"
+        found = converted(text, "openvino==2021.4")
+        assert {one.name: list(one.dims) for one in found.graph.initializer} == {"v": [2], "y_depth": [1]}
+
+    def test_what_runtimes_count_from_the_front_is_counted_so(self) -> None:
+        text = "g (int32[1,3] x) => (int32[3] y) <int64[1] a = {-2}> { y = Squeeze (x, a) }"
+        assert converted(text, "opencv==4.3").graph.node[0].attribute[0].ints == [0]
+        text = (
+            "g (float[5,3] x) => (float[2,3] y) <int64[1] a = {-3}, int64[1] b = {-1}, int64[1] c = {-2}> "
+            "{ y = Slice (x, a, b, c) }"
+        )
+        constants = converted(text, "opencv==4.3").graph.initializer
+        assert [numpy_helper.to_array(one).tolist() for one in constants] == [[-2], [2], [4]]
+
+    def test_a_squeeze_of_nothing_is_a_copy(self) -> None:
+        found = converted("g (float[3] x) => (float[3] y) { y = Squeeze (x) }", "onnxjs==0.1.8", opset=11)
+        assert operators(found) == ["Identity"]
+
+    def test_a_condition_of_one_element_becomes_a_scalar(self) -> None:
+        """onnxruntime 0.2 takes constants that a branch gives for zeros; indices for them come from the condition."""
+        text = (
+            "g (bool[1] c, float[2] x) => (float[2] y) { y = If (c) <"
+            "then_branch = t () => (float[2] o) <float[2] k = {1, 2}> { o = Identity (k) },"
+            "else_branch = e () => (float[2] o) { o = Neg (x) }> }"
+        )
+        found = operators(converted(text, "onnxruntime==0.2", opset=11))
+        assert (found[0], found[-1]) == ("Reshape", "If")

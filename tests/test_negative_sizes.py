@@ -52,8 +52,8 @@ def test_they_are_open(what: str, opset: int) -> None:
 def test_a_runtime_that_needs_sizes_gets_them() -> None:
     model = with_negative_sizes("float[A, B, C]", "y = Relu (x)")
     with pytest.raises(ConversionRefused, match=r"has the shape \[\?, \?, 4\].* accepts only fixed sizes"):
-        convert(model, target="opencv==4.5")
-    fixed = convert(model, target="opencv==4.5", fix_shapes={"x": (1, 3, 4)}).model
+        convert(model, target="opencv==4.14")
+    fixed = convert(model, target="opencv==4.14", fix_shapes={"x": (1, 3, 4)}).model
     assert [dim.dim_value for dim in fixed.graph.input[0].type.tensor_type.shape.dim] == [1, 3, 4]
 
 

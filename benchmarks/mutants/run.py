@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -138,16 +140,17 @@ def examples_for(mutant: Mutant, coverage: Coverage) -> list[int]:
     for word in sorted(mutant.words):
         found += coverage.by_operator.get(word, [])
     if not found:
-        found = coverage.on_lines(mutant.path, _lines_that_use(mutant))
+        found = coverage.on_lines(mutant.path, _lines_that_use(mutant.path, mutant.names))
+    for path in () if found else coverage.by_line:
+        found += coverage.on_lines(path, _lines_that_use(path, _imported(path, mutant)))
     return list(dict.fromkeys(found))
 
 
 def _statement_line(mutant: Mutant) -> int:
     """The first line of the innermost statement around a change in the middle of one."""
-    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
     around = [
         node.lineno
-        for node in ast.walk(tree)
+        for node in ast.walk(_syntax(mutant.path))
         if isinstance(node, ast.stmt)
         and node.lineno <= mutant.line <= (node.end_lineno or node.lineno)
         and not isinstance(node, ast.FunctionDef | ast.ClassDef)
@@ -155,17 +158,32 @@ def _statement_line(mutant: Mutant) -> int:
     return max(around, default=mutant.line)
 
 
-def _lines_that_use(mutant: Mutant) -> Iterable[int]:
-    """The lines of the functions that use what a changed statement of the module defines, at first hand or not."""
-    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
-    wanted = set(mutant.names)
+def _imported(path: str, mutant: Mutant) -> frozenset[str]:
+    """The names among those that a changed statement defines which another module imports."""
+    return frozenset(
+        alias.name
+        for statement in _syntax(path).body
+        if isinstance(statement, ast.ImportFrom) and (statement.module or "").endswith(f".{Path(mutant.path).stem}")
+        for alias in statement.names
+        if alias.name in mutant.names
+    )
+
+
+@cache
+def _syntax(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+def _lines_that_use(path: str, names: frozenset[str]) -> Iterable[int]:
+    """The lines of the functions of a module that use these names, at first hand or not."""
+    tree, wanted = _syntax(path), set(names)
     lines: list[int] = []
     for _ in range(3):
         for statement in tree.body:
             uses = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
             if not uses & wanted:
                 continue
-            if isinstance(statement, ast.FunctionDef):
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
                 lines += range(statement.body[0].lineno, (statement.end_lineno or 0) + 1)
                 wanted.add(statement.name)
             elif isinstance(statement, ast.Assign | ast.AnnAssign):

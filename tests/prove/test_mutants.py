@@ -12,11 +12,12 @@ import numpy
 import onnx
 import pytest
 
-from benchmarks.mutants.examples import ROOT, Collector, Example
+from benchmarks.mutants.examples import ROOT, Collector, Coverage, Example
 from benchmarks.mutants.inputs import Inputs
 from benchmarks.mutants.judge import difference, judged
 from benchmarks.mutants.operators import diff, mutants_of, sampled
-from benchmarks.mutants.subjects import Kernels
+from benchmarks.mutants.run import examples_for
+from benchmarks.mutants.subjects import Kernels, Rules
 from testing.conversion import model
 
 SOURCE = '''"""What is written for people stays."""
@@ -88,6 +89,15 @@ def test_a_sample_is_the_same_for_the_same_seed_and_reaches_every_module(tmp_pat
     chosen = [one.id for one in sampled(found, 10, seed=1)]
     assert chosen == [one.id for one in sampled(found, 10, seed=1)] != [one.id for one in sampled(found, 10, seed=2)]
     assert [sum(one.startswith(name) for one in chosen) for name in ("first", "second")] == [5, 5]
+
+
+def test_helpers_of_rules_are_changed_too_and_their_constants_are_exercised_where_they_are_imported() -> None:
+    helper, rules = "rules/opsetlift_rules/helpers/dtype_groups.py", "rules/opsetlift_rules/unique.py"
+    assert {helper, rules} <= set(Rules().paths)
+    lines = (ROOT / rules).read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "in FLOATING" in text)
+    changed = next(one for one in mutants_of(ROOT, helper) if "FLOATING" in one.names)
+    assert examples_for(changed, Coverage(by_line={rules: {line: [3]}})) == [3]
 
 
 @pytest.mark.parametrize(
