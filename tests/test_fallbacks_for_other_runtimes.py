@@ -1801,3 +1801,11 @@ class TestNodesOfDtypesWithoutKernels:
         )
         found = operators(converted(text, "onnxruntime==0.2", opset=11))
         assert (found[0], found[-1]) == ("Reshape", "If")
+
+    def test_a_constant_condition_takes_its_branch(self) -> None:
+        text = (
+            "g (float[2] x) => (float[2] y) <bool c = {1}> { y = If (c) <"
+            "then_branch = t () => (float[2] o) <float[2] k = {1, 2}> { o = Identity (k) },"
+            "else_branch = e () => (float[2] o) { o = Neg (x) }> }"
+        )
+        assert operators(converted(text, "onnxruntime==0.5", opset=11)) == ["Identity"]
