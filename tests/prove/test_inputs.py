@@ -263,6 +263,14 @@ def test_no_layout_is_guessed_twice() -> None:
     assert all(guessed.count(shape) <= 2 for shape in guessed), "two strategies each"
 
 
+def test_each_open_size_is_tried_as_1_alone() -> None:
+    """There it broadcasts, and others of the same place do not."""
+    found = run(Input("x", tensor("float", ["A", "B"])), Input("z", tensor("float", ["C"])))
+    shapes = [(*case.values["x"].shape, *case.values["z"].shape) for case in found.taken]
+    for place in range(3):
+        assert any(shape[place] == 1 and shape.count(1) == 1 and 0 not in shape for shape in shapes), place
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_guessed_sizes_are_not_all_1(seed: int) -> None:
     def accepts(values: dict[str, numpy.ndarray]) -> bool:
