@@ -324,6 +324,20 @@ class TestReductionsBehindAReshape:
         assert operators(converted(text, MIDDLE, opset=12)) == ["Reshape", "ReduceMax"]
 
 
+class TestSumsBehindReductions:
+    """OpenVINO 2022.3 and 2026.4 take a constant along the second axis of what was reduced along the wrong axis."""
+
+    @pytest.mark.parametrize("runtime", [MIDDLE, NEW])
+    @pytest.mark.parametrize(("axes", "is_kept"), [("", False), ("= {2}", False), ("= {1}", True)])
+    def test_are_written_otherwise_unless_the_second_axis_is_known_to_be_reduced(
+        self, runtime: str, axes: str, is_kept: bool
+    ) -> None:
+        given, constants = ("", f"int64[1] a {axes}, ") if axes else (", int64[1] a", "")
+        text = f"g (float[2,3,4] x{given}) => (float[A,B,C] y) <{constants}float[3,1] b = {{1, 2, 3}}> "
+        found = operators(converted(text + "{ r = ReduceSum (x, a) y = Add (r, b) }", runtime))
+        assert ("Add" in found) is is_kept
+
+
 class TestConstants:
     def test_of_double_are_summed_before_2026_would_hang(self) -> None:
         nodes = "c = Add (a, b) d = Add (c, a) z = Add (d, x)"

@@ -1995,3 +1995,40 @@ class TestNodesOfDtypesWithoutKernels:
         )
         found = operators(converted(text, "onnxruntime==0.2", opset=11))
         assert (found[0], found[-1]) == ("Reshape", "If")
+
+    def test_a_constant_condition_takes_its_branch(self) -> None:
+        text = (
+            "g (float[2] x) => (float[2] y) <bool c = {1}> { y = If (c) <"
+            "then_branch = t () => (float[2] o) <float[2] k = {1, 2}> { o = Identity (k) },"
+            "else_branch = e () => (float[2] o) { o = Neg (x) }> }"
+        )
+        assert operators(converted(text, "onnxruntime==0.5", opset=11)) == ["Identity"]
+
+    @pytest.mark.parametrize(
+        ("x", "expected"),
+        [("int32[2,3]", "MatMul Add"), ("float[3]", "Unsqueeze MatMul Add")],
+        ids=["integers", "a vector"],
+    )
+    def test_a_linear_regressor_takes_any_numbers_and_a_single_row(self, x: str, expected: str) -> None:
+        node = "ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0, 3.0], intercepts = [0.5]> (x)"
+        found = converted(f"g ({x} x) => (float[A,1] y) {{ y = {node} }}", "openvino==2022.3", ml_opset=1)
+        assert operators(found) == expected.split()
+
+    def test_an_element_before_the_first_goes_into_a_longer_sequence(self) -> None:
+        """onnxruntime before 1.5 takes no position behind the last element."""
+        text = "g (seq(float[2]) s, float[2] e) => (seq(float[2]) y) <int64 p = {0}> { y = SequenceInsert (s, e, p) }"
+        found = operators(converted(text, "onnxruntime==1.4"))
+        assert found == ["SequenceInsert", "SequenceInsert", "SequenceErase"]
+
+    def test_what_steps_back_along_one_axis_only_is_sliced_along_the_other(self) -> None:
+        text = (
+            "g (float[4,5] x) => (float[2,2] y) "
+            "<int64[2] a = {3, 1}, int64[2] b = {0, 3}, int64[2] c = {0, 1}, int64[2] d = {-2, 1}> "
+            "{ y = Slice (x, a, b, c, d) }"
+        )
+        assert operators(converted(text, "onnxjs==0.1.8")) == ["Slice", "Gather"]
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "tract==0.23"])
+    def test_the_only_axis_of_one_element_is_the_one_to_remove(self, runtime: str) -> None:
+        found = converted("g (float[1,3] x, int64[1] a) => (float[3] y) { y = Squeeze (x, a) }", runtime)
+        assert [list(node.input) for node in found.graph.node] != [["x", "a"]]

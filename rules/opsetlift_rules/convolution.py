@@ -125,7 +125,7 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     if rank == 1:
         _add_spatial_axes(site, 1)
         return
-    if _spells_its_pads_out(site):
+    if _spells_its_kernel_out(site):
         return
     weights = site.constant_value(1)
     if weights is None or not numpy.isfinite(weights).all():
@@ -147,36 +147,20 @@ def convolve_rows_as_images_or_between_zeros(site: Site) -> None:
     site.replace(op.Conv(*inputs, group=group, kernel_shape=[*weights.shape[2:]], dilations=[*dilations], pads=around))
 
 
-def _spells_its_pads_out(site: Site) -> bool:
-    """Replace a ConvTranspose whose auto_pad, output_shape or weights say what pads and other attributes can say."""
+def _spells_its_kernel_out(site: Site) -> bool:
+    """Replace a ConvTranspose of which only the weights say how large its kernel is."""
     shape = site.shape(1) or []
-    kernel = site.attribute("kernel_shape") or [size for size in shape[2:] if isinstance(size, int)]
-    if len(kernel) != len(shape) - 2 or not kernel:
+    kernel = [size for size in shape[2:] if isinstance(size, int)]
+    if site.attribute("kernel_shape") or not kernel or len(kernel) != len(shape) - 2:
         return False
-    changed = {} if site.attribute("kernel_shape") else {"kernel_shape": kernel}
-    strides = site.attribute("strides") or [1] * len(kernel)
-    if site.attribute("output_shape") or site.attribute("auto_pad", "NOTSET").startswith("SAME"):
-        # A pad below 0 says how much longer the output is at its end.
-        pads = _pads(site, strides)
-        longer = [max(0, -one) for one in pads[len(kernel) :]]
-        extra = [
-            one + more for one, more in zip(site.attribute("output_padding") or [0] * len(kernel), longer, strict=True)
-        ]
-        if min(pads[: len(kernel)]) >= 0 and all(one < stride for one, stride in zip(extra, strides, strict=True)):
-            changed |= {"pads": [max(0, one) for one in pads], "auto_pad": None, "output_shape": None}
-            changed |= {"output_padding": extra} if any(longer) else {}
-    if changed:
-        replace_with_attributes(site, **changed)
-    return bool(changed)
+    replace_with_attributes(site, kernel_shape=kernel)
+    return True
 
 
 def _pads(site: Site, strides: Sequence[int]) -> list[int]:
     """What a ConvTranspose cuts off: before each spatial axis, then behind them."""
     rank, auto_pad = len(strides), site.attribute("auto_pad", "NOTSET")
     wanted = (site.attribute("output_shape") or [])[-rank:]
-    is_asked_for = bool(wanted)
-    if auto_pad.startswith("SAME") and not wanted:
-        wanted = [size * stride for size, stride in zip(_spatial_sizes(site), strides, strict=True)]
     if not wanted:
         return (site.attribute("pads") if auto_pad == "NOTSET" else None) or [0] * 2 * rank
     totals = _total_pads(site, wanted)
@@ -187,7 +171,7 @@ def _pads(site: Site, strides: Sequence[int]) -> list[int]:
     less = [max(0, total) // 2 for total in totals]
     more = [total - one for total, one in zip(totals, less, strict=True)]
     # Where nothing is left over both are equal; zeros that output_shape asks for in addition are at the end.
-    ends_with_more = (auto_pad == "SAME_UPPER") != (is_asked_for and site.opset < opsets.ODD_PADS_MOVED)
+    ends_with_more = (auto_pad == "SAME_UPPER") != (site.opset < opsets.ODD_PADS_MOVED)
     before = [
         one if ends_with_more or total < 0 else other for one, other, total in zip(less, more, totals, strict=True)
     ]

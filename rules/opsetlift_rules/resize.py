@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Array, Operators, Site, has_attribute, known_shape, pop_attribute
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.attributes import write_the_mode
@@ -169,23 +169,13 @@ def omit_empty_inputs(site: Site) -> None:
 
 
 def write_absent_inputs_as_empty(site: Site) -> None:
-    """Write absent roi and scales of Resize-13 as empty tensors, as Resize-11 requires; compute bfloat16 in float."""
-    if site.dtype(0) == "bfloat16":
-        if site.attribute("mode", "nearest") != "nearest":
-            site.rounds()
-        op = site.op_at(opsets.BFLOAT16)
-        wide = site.op.copy(op.Cast(site.input(0), to="float"), *_with_empty_inputs(site))
-        site.replace(op.Cast(wide, to="bfloat16"))
-        return
-    for position, name in enumerate(_with_empty_inputs(site), start=1):
-        if site.input(position) != name:
-            site.set_input(position, name)
-
-
-def _with_empty_inputs(site: Site) -> list[str]:
+    """Write absent roi and scales of Resize-13 as empty tensors, as Resize-11 requires."""
     empty = site.constant(numpy.zeros(0, numpy.float32), hint="empty")
     _leave_out_empty_inputs(site)
-    return [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
+    names = [site.input(1) or empty, site.input(2) or empty, *filter(None, [site.input(3)])]
+    for position, name in enumerate(names, start=1):
+        if site.input(position) != name:
+            site.set_input(position, name)
 
 
 def expand_axes(site: Site) -> None:
@@ -307,12 +297,6 @@ _CONVERT_THE_COORDINATE_MODE = resampling(
     convert_the_coordinate_mode, when="floats are interpolated, other than by asymmetric scales"
 )
 _OMIT_EMPTY_INPUTS = resampling(omit_empty_inputs, when="floats are interpolated by tf_half_pixel_for_nn")
-_WRITE_ABSENT_INPUTS_AS_EMPTY = rounding(
-    write_absent_inputs_as_empty,
-    ulps=1,
-    when="bfloat16 is interpolated",
-    because="computed in float and rounded to bfloat16 once",
-)
 _EXPAND_AXES = resampling(
     expand_axes,
     when="floats are interpolated with antialiasing, with a kept aspect ratio, or along axes in another order",
@@ -325,7 +309,7 @@ _ADDED_MODE = "19 adds a mode; the rest differs in markup only"
 
 STEPS = [
     Step("Resize", 10, 11, up=add_the_coordinate_mode, down=_CONVERT_THE_COORDINATE_MODE),
-    Step("Resize", 11, 13, up=_OMIT_EMPTY_INPUTS, down=_WRITE_ABSENT_INPUTS_AS_EMPTY),
+    Step("Resize", 11, 13, up=_OMIT_EMPTY_INPUTS, down=write_absent_inputs_as_empty),
     Step("Resize", 13, 18, up=unchanged, down=_EXPAND_AXES, because=_OFF_BY_DEFAULT),
     Step("Resize", 18, 19, up=unchanged, down=_PIXELS_ARE_HALF_PIXELS, because=_ADDED_MODE),
 ]

@@ -263,6 +263,25 @@ def test_no_layout_is_guessed_twice() -> None:
     assert all(guessed.count(shape) <= 2 for shape in guessed), "two strategies each"
 
 
+def test_each_open_size_is_tried_as_1_alone() -> None:
+    """There it broadcasts, and others of the same place do not."""
+    found = run(Input("x", tensor("float", ["A", "B"])), Input("z", tensor("float", ["C"])))
+    shapes = [(*case.values["x"].shape, *case.values["z"].shape) for case in found.taken]
+    for place in range(3):
+        assert any(shape[place] == 1 and shape.count(1) == 1 and 0 not in shape for shape in shapes), place
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_guessed_sizes_are_not_all_1(seed: int) -> None:
+    def accepts(values: dict[str, numpy.ndarray]) -> bool:
+        (height, width), (rows, columns) = values["x"].shape, values["o"].shape
+        return height == rows + 1 and width == columns > 0
+
+    inputs = Input("x", tensor("float", ["H", "W"])), Input("o", tensor("float", ["P", "Q"]))
+    found = run(*inputs, accepts=accepts, seed=seed)
+    assert any(min(case.values["x"].shape) > 1 for case in found.taken)
+
+
 def test_the_search_ends_where_the_original_accepts_nothing() -> None:
     found = run(Input("x", tensor("float", None)), accepts=lambda values: False)
     assert not found.taken
@@ -401,6 +420,15 @@ def test_sites_that_round_meet_tensors_of_tiny_numbers_alone() -> None:
     found = run(Input("x", tensor("float", [3, 4])), rounding=True)
     largest = [float(numpy.abs(case.values["x"]).max()) for case in found.taken]
     assert any(0 < one < 2.0**-53 for one in largest)
+
+
+def test_sites_that_round_meet_whole_numbers_and_halves_in_one_input() -> None:
+    """Positions are on elements then, and halfway between them."""
+    found = run(Input("x", tensor("float", [2, 3])), Input("grid", tensor("float", [3, 2])), rounding=True)
+    drawn = [case.values for case in found.taken if (case.values["x"] >= 0.5).all()]
+    met = [values["grid"] for values in drawn if len(set((2 * values["grid"]).flat) & set(range(-6, 9))) > 2]
+    assert any((grid % 1 == 0).all() for grid in met)
+    assert any((grid % 1 == 0.5).any() for grid in met)
 
 
 def test_tensors_that_ascend_in_every_direction_are_tried_where_every_bit_counts() -> None:

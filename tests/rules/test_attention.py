@@ -187,3 +187,11 @@ def test_one_present_output_asks_for_the_other_from_25_on(outputs: str):
     (node,) = after.graph.node
     assert len(node.output) == 3
     assert all(node.output)
+
+
+def test_heads_of_a_width_that_is_not_known_are_parted_at_run_time():
+    check_converts(
+        '<ir_version: 12, opset_import: ["": 23]> g (float[1, 2, W] q, float[1, 3, W] k, float[1, 3, W] v) '
+        "=> (float[1, 2, W] y) { y = Attention <q_num_heads = 2, kv_num_heads = 2> (q, k, v) }",
+        17,
+    )

@@ -232,3 +232,12 @@ def test_a_scale_of_unknown_rank_is_refused_below_13():
         Why.RANK_UNKNOWN,
         "'s'",
     )
+
+
+def test_a_vector_of_one_scale_needs_no_axis_below_13():
+    check_rewrite(
+        '<ir_version: 7, opset_import: ["": 13]> g (float[N] x) => (uint8[N] y) <float[1] s = {0.5}> '
+        "{ y = QuantizeLinear <axis = 0> (x, s) }",
+        '<ir_version: 7, opset_import: ["": 12]> g (float[N] x) => (uint8[N] y) <float y_constant = {0.5}> '
+        "{ y = QuantizeLinear (x, y_constant) }",
+    )

@@ -154,3 +154,14 @@ def test_sizes_that_only_the_body_declares_are_taken_at_its_word(to):
     certificate = convert(source, to=to).certificate
     assert certificate is not None
     assert certificate.is_proven, certificate.summary()
+
+
+def test_outputs_are_as_long_as_sequences_of_open_length_even_in_a_batch_of_none():
+    converted = check_converts(
+        f"""<ir_version: 4, opset_import: ["": 8]> g (float[B, 2] s, float[B, T, 2] x)
+        => (float[B, 2] f, float[B, T, 2] y)
+        {{ f, y = Scan <num_scan_inputs = 1, {BODY}> ("", s, x) }}""",
+        9,
+    )
+    batch = {"s": numpy.zeros((0, 2), numpy.float32), "x": numpy.zeros((0, 5, 2), numpy.float32)}
+    assert Evaluator(converted).run(batch)["y"].shape == (0, 5, 2)

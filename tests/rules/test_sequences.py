@@ -311,6 +311,8 @@ LISTS_IN_LOOPS = {
     "that a loop inside fills": """w = Loop (two, "", v) <body = inner
         (int64 j, bool go, seq(float[]) iv) => (bool gone, seq(float[]) iw)
         { gone = Identity (go) iw = SequenceInsert (iv, e) }>""",
+    "of what is counted and cut in it": """u = SplitToSequence (e, one) o = SequenceLength (u)
+        r = Cast <to = 1> (o) h = Mul (k, r) w = SequenceInsert (v, h)""",
     "with a list of its own": """o = SequenceEmpty () q = SequenceInsert (o, e) u = SequenceInsert (q, k)
         h = ConcatFromSequence <axis = 0> (u) w = SequenceInsert (v, h)""",
 }
@@ -429,3 +431,16 @@ def test_a_length_that_is_computed_may_take_the_axis_away_and_is_refused():
         Why.INPUT_NOT_CONSTANT,
         "keepdims=0",
     )
+
+
+def test_a_split_of_nothing_is_a_sequence_without_elements_below_11():
+    converted = check_converts(
+        """<ir_version: 6, opset_import: ["": 11]> g (float[0, 2] e, float[3, 2] x) => (float[3, 2] y) {
+            s = SplitToSequence (e)
+            t = SequenceInsert (s, x)
+            y = ConcatFromSequence <axis = 0> (t)
+        }""",
+        10,
+        exact=True,
+    )
+    assert not any("Sequence" in node.op_type for node in converted.graph.node)

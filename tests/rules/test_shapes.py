@@ -259,6 +259,17 @@ def test_scalar_axes_of_unsqueeze_become_a_vector_at_23():
     )
 
 
+def test_a_computed_scalar_axis_of_unsqueeze_becomes_a_vector_at_23():
+    before, after = (
+        f'<ir_version: 10, opset_import: ["": {opset}]> g (float[3] x, int64 a) => (float[A, B] y) {nodes}'
+        for opset, nodes in (
+            (21, "{ y = Unsqueeze (x, a) }"),
+            (23, "<int64[1] y_length = {1}> { y_Reshape = Reshape (a, y_length) y = Unsqueeze (x, y_Reshape) }"),
+        )
+    )
+    check_rewrite(before, after)
+
+
 def test_axes_that_are_a_parameter_of_a_function_become_an_attribute_at_each_call():
     converted = check_converts(
         '<ir_version: 10, opset_import: ["": 18, "f": 1]> g (float[A, 1, 3] x, float[1, B] z) '

@@ -74,6 +74,9 @@ FIRST_REJECTIONS = 250
 GUESSES = 240
 """How many random layouts are tried where the original accepts none of the usual ones."""
 
+GUESSED = 3
+"""So many that it accepts are tried: a size of 1 in one of them hides much."""
+
 FEW_GUESSES = 60
 """The same where more is known of the inputs than was used, and they are tried again with all of it."""
 
@@ -151,6 +154,9 @@ LARGEST_INDEX = 2**16
 
 TURNS_NOT_FINITE = 16
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
+
+TURNS_OF_WHOLE_NUMBERS = 4
+"""How often one input of a site that rounds holds small whole numbers, or halves of them."""
 
 TURNS_OF_OWN_NUMBERS = 8
 """How many tensors are drawn from the numbers of the site alone."""
@@ -342,6 +348,7 @@ class InputGenerator:
                     self._try_own_numbers(wanted, sorted(self._builder.pools.keys() - self._builder.controls))
                     self._try_multiples(wanted)
                     self._try_one_not_finite(wanted)
+                    self._try_whole_numbers(wanted)
                     self._try_all_indices(wanted)
                     self._try_settings_together(wanted)
                     self._try_own_sizes(wanted)
@@ -614,6 +621,18 @@ class InputGenerator:
                 drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
                 attempt(Case.of(case.layout, f"{in_words(kind)} in {name}", {**case.values, **drawn}))
 
+    def _try_whole_numbers(self, attempt: Attempt) -> None:
+        """Small whole numbers, or halves, in one input of a site that rounds: positions are then on elements."""
+        pools = self._float_pools if self._builder.rounding and self._kept else {}
+        rng = self._builder.rng
+        for name, turn in product(pools, range(TURNS_OF_WHOLE_NUMBERS if len(pools) > 1 else 0)):
+            _, case = self._any_kept()
+            shapes = {one: numpy.shape(case.values[one]) for one in pools}
+            drawn = {one: draw("positive", pool.dtype, shapes[one], rng) for one, pool in pools.items()}
+            whole = draw("integral", pools[name].dtype, shapes[name], rng)
+            drawn[name] = whole if turn % 2 else (whole / 2).astype(whole.dtype)
+            attempt(Case.of(case.layout, f"{in_words('integral')} or halves in {name}", {**case.values, **drawn}))
+
     def _try_all_indices(self, attempt: Attempt) -> None:
         """All numbers that inputs of indices take: what is drawn elsewhere for them is as small as a size may be."""
         rng = self._builder.rng
@@ -841,11 +860,13 @@ class InputGenerator:
             elif left <= 0:
                 break
         if not self._accepted.found and not self._layouts.are_fixed:
+            left = GUESSED
             for layout in chain(self._layouts.guesses(self._guesses), self._layouts.guesses(FEW_GUESSES, derived=True)):
-                shapes = self._find_strategies(layout, attempt, 2)[1]
-                if shapes is not None:
-                    self._explore(layout, attempt, first=True)
+                if not left:
                     return
+                if self._find_strategies(layout, attempt, 2)[1] is not None:
+                    self._explore(layout, attempt, first=left == GUESSED)
+                    left -= 1
         if not self._accepted.found and any(one.type.HasField("sequence_type") for one in self._inputs):
             self._search_longer_sequences(attempt)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 
 import numpy
 
@@ -194,8 +194,9 @@ class Layouts:
             # One size may have to be a multiple of another one.
             scaled = {symbol: size if symbol == _LENGTH else factor * size for symbol, size in sizes.items()}
             yield from self._bearable(f"sizes times {factor}", ranks, scaled)
-        for symbol in symbols[:4]:
-            yield from self._bearable(f"size 0 for {symbol}", ranks, {**sizes, symbol: 0})
+        for symbol, size in product(symbols[:4], (0, 1)):
+            if sizes[symbol] != size:
+                yield from self._bearable(f"size {size} for {symbol}", ranks, {**sizes, symbol: size})
         larger = {symbol: _LARGER[n] if n < len(_LARGER) else 2 for n, symbol in enumerate(symbols)}
         yield from self._bearable("larger sizes", ranks, larger)
         yield from self._bearable("every open size 5", ranks, dict.fromkeys(symbols, 5))
