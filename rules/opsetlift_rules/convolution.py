@@ -164,8 +164,6 @@ def _pads(site: Site, strides: Sequence[int]) -> list[int]:
     if not wanted:
         return (site.attribute("pads") if auto_pad == "NOTSET" else None) or [0] * 2 * rank
     totals = _total_pads(site, wanted)
-    if totals is not None and not is_asked_for:
-        totals = [max(0, one) for one in totals]
     if totals is None:
         site.refuse(Why.SHAPE_UNKNOWN, "the pads of ConvTranspose depend on spatial sizes that cannot be inferred")
     less = [max(0, total) // 2 for total in totals]
