@@ -172,6 +172,35 @@ never = ["Snpe"]
         with pytest.raises(TargetFileError, match="operators, which are a list of names"):
             read_runtime("small", SMALL + form)
 
+    @pytest.mark.parametrize(
+        ("line", "words"),
+        [
+            ('is_shared = "yes"', "is_shared is true or false"),
+            ("is_shared = 1", "is_shared is true or false"),
+            ("outputs = true", "outputs is a whole number"),
+            ('given = "axes"', "given is a list of names or numbers"),
+            ("given = [[1]]", "given is a list of names or numbers"),
+            ("chain = 3", "chain is a list"),
+            ("versions = 3", "versions is a list"),
+            ('lengths = "axes"', "lengths is a table"),
+            ("ranks = 3", "ranks is a table"),
+            ("ranks = { X = 3 }", "ranks gives a list for each name"),
+            ('dtypes = { T = "float" }', "dtypes gives a list for each name"),
+            ('dtypes = { T = ["flot"] }', "'flot' is not a dtype"),
+            ("takes_defaults_for_constants = true", "unknown key"),
+        ],
+    )
+    def test_what_a_form_says_is_of_its_kind(self, line: str, words: str) -> None:
+        form = f'\n[[form]]\noperator = "Sin"\ntext = "computes no angles"\nsource = "docs"\n{line}\n'
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", SMALL + form)
+
+    @pytest.mark.parametrize("most", ['"many"', "-1", "true", "0.5"])
+    def test_how_many_channels_is_a_whole_number(self, most: str) -> None:
+        release = f'\n[[release]]\nversions = ["2.0"]\ninputs_as_channels = {{ most = {most}, source = "docs" }}\n'
+        with pytest.raises(TargetFileError, match="inputs_as_channels: most is a whole number"):
+            read_runtime("small", SMALL + release)
+
 
 class TestTensorRT:
     """What the lists of operators in the branches of github.com/onnx/onnx-tensorrt say."""

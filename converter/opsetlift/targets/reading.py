@@ -147,8 +147,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
 from onnx.defs import OpSchema
@@ -201,145 +201,21 @@ _KEYS_OF_FACT = {
     "default_inputs": {"are_constants", "source"},
 }
 
-_FORM_KEYS = {
-    *("operator", "domain", "text", "versions", "source", "opsets"),
-    *(
-        "given",
-        "absent",
-        "negative",
-        "at_least",
-        "other_than",
-        "attributes",
-        "ranks",
-        "dtypes",
-        "outputs",
-        "skips_outputs",
-        "has_late_windows",
-        "gives_constants",
-        "gives_unranked",
-        "reads_beyond",
-        "counts_its_runs",
-        "passes_inputs_on",
-        "gives_its_run_number",
-        "is_constant",
-        "is_read",
-        "gives_graph_outputs",
-        "may_resize_channels",
-        "folds_what_graphs_inside_read",
-        "reads_copies",
-        "repeats_an_input",
-        "is_shared",
-        "is_captured",
-        "shares_a_part",
-        "has_longer_end_pads",
-        "cuts_sizes",
-        "has_more_rows",
-        "lists_until_a_condition",
-        "is_dilated",
-        "leaps",
-        "misfits_axis",
-        "differs_beside_axis",
-        "sizes_behind_axis",
-        "stacks_differ",
-        "repeated_stacks",
-        "resizes_channels",
-        "resizes_by_fractions",
-    ),
-    *(
-        "uneven",
-        "has_inputs",
-        "lacks_inputs",
-        "known_inputs",
-        "overridable_inputs",
-        "computed_inputs",
-        "open_inputs",
-        "empty_inputs",
-        "input_counts",
-        "after",
-        "zeros",
-        "ranked_inputs",
-        "unranked_inputs",
-        "undoes_cast",
-    ),
-    *(
-        "nonzero",
-        "batched_inputs",
-        "open_first_sizes",
-        "sizes_as_inputs",
-        "joins_channels",
-        "may_join_nothing",
-        "joins_channels_behind",
-        "joins_beside_channels",
-        "has_outputs",
-        "other_shapes",
-        "other_lengths",
-        "result_ranks",
-        "reduces_many",
-        "leaves_last_axes",
-        "fewer_axes",
-        "attributes_as_sizes",
-        "cuts_pads",
-        "cuts_odd_pads",
-        "exceeds_windows",
-        "single_axes",
-        "single_elements",
-        "resized_axes",
-        "longer_inputs",
-        "shorter_inputs",
-        "matches",
-        "within",
-        "single_letters",
-        "chain_computes",
-        "not_after",
-        "behind",
-        "not_behind",
-        "not_read_by",
-        "chain",
-        "widened_inputs",
-        "lengths",
-        "ends_with_absent_input",
-        "most_outputs",
-        "stored_dtypes",
-        "reads_graph_inputs",
-        "magnitudes",
-        "numbers",
-        "has_other_powers",
-        "is_read_beside",
-        "misfits_normalized_axes",
-        "other_axes",
-        "has_other_numbers",
-    ),
-}
+_OF_THE_RELEASE = "takes_defaults_for_constants"
+"""What a form takes over from the release that has it."""
 
-_SETS_OF_NAMES = (
-    *("uneven", "has_inputs", "lacks_inputs", "known_inputs", "computed_inputs", "open_inputs", "empty_inputs"),
-    "overridable_inputs",
-    "single_elements",
-    *(
-        "after",
-        "within",
-        "single_letters",
-        "zeros",
-        "ranked_inputs",
-        "unranked_inputs",
-        "other_axes",
-        "widened_inputs",
-        "batched_inputs",
-        "open_first_sizes",
-        "sizes_as_inputs",
-        "nonzero",
-        "not_after",
-        "behind",
-        "not_behind",
-        "not_read_by",
-        "joins_channels_behind",
-        "leaps",
-        "misfits_axis",
-        "repeated_stacks",
-        "stored_dtypes",
-    ),
-)
-"""The keys of a form that list names: all must be so, of `after`, `behind` and `within` one, of `not_...` none."""
+_FORM_FIELDS = {one.name: one for one in fields(Form) if one.name != _OF_THE_RELEASE}
+
+_READ_ON_THEIR_OWN = frozenset(["operator", "text", "source", "domain", "opsets"])
+
+_WRITTEN_AS: Mapping[type, tuple[type, str]] = {
+    bool: (bool, "true or false"),
+    int: (int, "a whole number"),
+    dict: (dict, "a table"),
+    frozenset: (list, "a list of names or numbers"),
+    tuple: (list, "a list of names or numbers"),
+}
+"""By what a field holds: what it is in a file, and what that is called."""
 
 _NEVER = "never"
 """Instead of a release: of operators that none has."""
@@ -432,7 +308,7 @@ class _Reader:
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
-            most_channels=int(release.get("inputs_as_channels", {}).get("most", 0)),
+            most_channels=self._most(where, release.get("inputs_as_channels", {"most": 0})),
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
@@ -613,91 +489,52 @@ class _Reader:
         yield from ({**rest, "operator": name} for name in names)
 
     def _form(self, entry: Mapping[str, Any]) -> Form:
-        self._check_keys("a form", entry, _FORM_KEYS)
+        self._check_keys("a form", entry, _FORM_FIELDS.keys())
         operator = self._text("a form", entry, "operator")
         where = f"form of {operator}"
+        values = {
+            name: self._form_value(where, name, value)
+            for name, value in entry.items()
+            if name not in _READ_ON_THEIR_OWN
+        }
+        values["versions"] = tuple(map(str, values.get("versions", ())))
+        for name, of_one in (("ranks", tuple), ("dtypes", self._dtypes)):
+            values[name] = {
+                one: of_one(self._list(where, name, listed)) for one, listed in values.get(name, {}).items()
+            }
         return Form(
             operator=operator,
             text=self._text(where, entry, "text"),
             source=self._source(where, entry),
             domain=entry.get("domain", AI_ONNX),
-            versions=tuple(map(str, entry.get("versions", ()))),
             opsets=self._range(where, entry.get("opsets", {}), 1),
-            given=frozenset(entry.get("given", ())),
-            absent=frozenset(entry.get("absent", ())),
-            at_least=entry.get("at_least", {}),
-            negative=frozenset(entry.get("negative", ())),
-            attributes=entry.get("attributes", {}),
-            other_than=entry.get("other_than", {}),
-            ranks={name: tuple(ranks) for name, ranks in entry.get("ranks", {}).items()},
-            dtypes={
-                variable: frozenset(map(self._dtype, names)) for variable, names in entry.get("dtypes", {}).items()
-            },
-            outputs=entry.get("outputs", 0),
-            skips_outputs=entry.get("skips_outputs", False),
-            has_late_windows=entry.get("has_late_windows", False),
-            is_dilated=entry.get("is_dilated", False),
-            undoes_cast=entry.get("undoes_cast", False),
-            chain=tuple(entry.get("chain", ())),
-            chain_computes=entry.get("chain_computes", False),
-            most_outputs=entry.get("most_outputs", 0),
-            lengths=entry.get("lengths", {}),
-            may_join_nothing=entry.get("may_join_nothing", False),
-            joins_channels=entry.get("joins_channels", False),
-            joins_beside_channels=entry.get("joins_beside_channels", False),
-            has_outputs=frozenset(entry.get("has_outputs", ())),
-            other_shapes=entry.get("other_shapes", {}),
-            other_lengths=entry.get("other_lengths", {}),
-            result_ranks=frozenset(entry.get("result_ranks", ())),
-            reduces_many=entry.get("reduces_many", False),
-            leaves_last_axes=entry.get("leaves_last_axes", False),
-            fewer_axes=entry.get("fewer_axes", {}),
-            attributes_as_sizes=entry.get("attributes_as_sizes", {}),
-            cuts_pads=entry.get("cuts_pads", False),
-            cuts_odd_pads=entry.get("cuts_odd_pads", False),
-            exceeds_windows=entry.get("exceeds_windows", False),
-            single_axes=entry.get("single_axes", {}),
-            resized_axes=frozenset(entry.get("resized_axes", ())),
-            matches=entry.get("matches", {}),
-            longer_inputs=entry.get("longer_inputs", {}),
-            shorter_inputs=entry.get("shorter_inputs", {}),
-            reads_graph_inputs=entry.get("reads_graph_inputs", False),
-            magnitudes=entry.get("magnitudes", {}),
-            numbers=entry.get("numbers", {}),
-            has_other_powers=entry.get("has_other_powers", False),
-            misfits_normalized_axes=entry.get("misfits_normalized_axes", False),
-            is_read_beside=entry.get("is_read_beside", False),
-            has_other_numbers=entry.get("has_other_numbers", False),
-            ends_with_absent_input=entry.get("ends_with_absent_input", False),
-            gives_constants=entry.get("gives_constants", False),
-            reads_beyond=entry.get("reads_beyond", False),
-            gives_unranked=entry.get("gives_unranked", False),
-            counts_its_runs=entry.get("counts_its_runs", False),
-            gives_its_run_number=entry.get("gives_its_run_number", False),
-            is_constant=entry.get("is_constant", False),
-            is_read=entry.get("is_read", False),
-            gives_graph_outputs=entry.get("gives_graph_outputs", False),
-            may_resize_channels=entry.get("may_resize_channels", False),
-            folds_what_graphs_inside_read=entry.get("folds_what_graphs_inside_read", False),
-            reads_copies=entry.get("reads_copies", False),
-            repeats_an_input=entry.get("repeats_an_input", False),
-            is_shared=entry.get("is_shared", False),
-            is_captured=entry.get("is_captured", False),
-            shares_a_part=entry.get("shares_a_part", False),
-            has_longer_end_pads=entry.get("has_longer_end_pads", False),
-            cuts_sizes=entry.get("cuts_sizes", False),
-            has_more_rows=entry.get("has_more_rows", False),
-            lists_until_a_condition=entry.get("lists_until_a_condition", False),
-            passes_inputs_on=entry.get("passes_inputs_on", False),
-            differs_beside_axis=entry.get("differs_beside_axis", {}),
-            sizes_behind_axis=entry.get("sizes_behind_axis", False),
-            stacks_differ=entry.get("stacks_differ", False),
-            resizes_channels=entry.get("resizes_channels", False),
-            resizes_by_fractions=entry.get("resizes_by_fractions", False),
-            takes_defaults_for_constants=False,  # that is of the release
-            input_counts=frozenset(entry.get("input_counts", ())),
-            **{key: frozenset(entry.get(key, ())) for key in _SETS_OF_NAMES},
+            **values,
         )
+
+    def _form_value(self, where: str, name: str, value: Any) -> Any:
+        """What a field of a form holds, whose default says of which kind it is."""
+        default = _FORM_FIELDS[name].default
+        kind: Any = dict if default is MISSING else type(default)
+        written, wanted = _WRITTEN_AS[kind]
+        if type(value) is not written or (
+            isinstance(value, list) and any(isinstance(one, list | dict) for one in value)
+        ):
+            raise self._fault(f"{where}: {name} is {wanted}")
+        return kind(value)
+
+    def _list(self, where: str, name: str, value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise self._fault(f"{where}: {name} gives a list for each name")
+        return value
+
+    def _dtypes(self, names: Iterable[Any]) -> frozenset[str]:
+        return frozenset(map(self._dtype, names))
+
+    def _most(self, where: str, fact: Mapping[str, Any]) -> int:
+        most = fact.get("most")
+        if type(most) is not int or most < 0:
+            raise self._fault(f"{where}, inputs_as_channels: most is a whole number")
+        return most
 
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
         found = Range(fact.get("min", first), fact.get("max"))
@@ -754,10 +591,10 @@ class _Reader:
             raise self._fault(f"{where} has no {key}")
         return str(table[key])
 
-    def _check_keys(self, where: str, table: Any, known: set[str]) -> None:
+    def _check_keys(self, where: str, table: Any, known: Collection[str]) -> None:
         if not isinstance(table, dict):
             raise self._fault(f"{where} is not a table")
-        for key in table.keys() - known:
+        for key in table.keys() - set(known):
             raise self._fault(f"{where} has an unknown key {key!r}; the allowed keys are {', '.join(sorted(known))}")
 
     def _fault(self, sentence: str) -> TargetFileError:
