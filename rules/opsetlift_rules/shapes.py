@@ -362,10 +362,11 @@ def keep_between_reshapes_or_move_elements(site: Site) -> None:
     if not site.computes("Transpose", T=site.dtype(0)):
         move_elements(site)
         return
-    op = site.op_at(opsets.ALLOWZERO)
-    value = reshape_exactly(op, site.input(0), op.Shape(site.input(0)))
-    moved = site.op.copy(value)
-    site.replace(reshape_exactly(op, moved, op.Shape(moved)))
+    op = site.op
+    # A size of 0 copies the size that it has.
+    value = op.Reshape(site.input(0), op.Shape(site.input(0)))
+    moved = op.copy(value)
+    site.replace(op.Reshape(moved, op.Shape(moved)))
 
 
 _AXES_1 = "11 adds negative axes; non-negative axes mean the same"

@@ -134,8 +134,13 @@ def test_counted_pads_of_auto_pad_follow_from_the_sizes():
     check_converts(pool(7, "AveragePool", attributes), 6, exact=True)
 
 
-def test_counted_pads_of_auto_pad_are_refused_where_sizes_are_unknown():
+def test_counted_pads_of_auto_pad_are_the_same_for_all_sizes_where_strides_are_1():
     attributes = 'kernel_shape = [3, 2], auto_pad = "SAME_LOWER", count_include_pad = 1'
+    check_converts(pool(7, "AveragePool", attributes, DYNAMIC), 6, exact=True)
+
+
+def test_counted_pads_of_auto_pad_are_refused_where_sizes_are_unknown():
+    attributes = 'kernel_shape = [3, 2], auto_pad = "SAME_LOWER", count_include_pad = 1, strides = [1, 2]'
     check_refusal(pool(7, "AveragePool", attributes, DYNAMIC), 6, Why.SHAPE_UNKNOWN, "SAME_LOWER")
 
 

@@ -104,7 +104,8 @@ class Windows:
 def windows_of(site: Site, kernel_shape: Sequence[int] = ()) -> Windows:
     """The windows of a pooling, or of another node with this kernel.
 
-    Refuses where pads that follow from the input's sizes cannot be known.
+    Refuses where pads that follow from the input's sizes cannot be known: not where strides are 1, as any size then
+    gives the same.
     """
     kernel = tuple(kernel_shape or site.attribute("kernel_shape", ()))
     if not kernel:
@@ -130,6 +131,9 @@ def windows_of(site: Site, kernel_shape: Sequence[int] = ()) -> Windows:
 def _padded_to_same(site: Site, windows: Windows, auto_pad: str) -> Windows:
     totals = []
     for size, span, stride in zip(windows.sizes, windows.spans, windows.strides, strict=True):
+        if stride == 1:
+            totals.append(span - 1)
+            continue
         if size is None:
             site.refuse(
                 Why.SHAPE_UNKNOWN, f"the pads of auto_pad {auto_pad} depend on spatial sizes that cannot be inferred"
