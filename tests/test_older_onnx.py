@@ -53,7 +53,7 @@ def test_an_older_onnx_has_the_rules_for_what_it_knows():
     book = RuleBook([module(**{**LATER, "STEPS": [*LATER["STEPS"], known]})])
     assert book.entry(Transition("", "TopK", 10, 11, True)) is not None
     assert book.entry(Transition("", "TopK", 24, 9999, True)) is None
-    assert book.fallback("", "FromTheFuture") is None
+    assert book.fallbacks("", "FromTheFuture") == ()
 
 
 def test_kernels_of_unknown_definitions_are_faults():

@@ -201,6 +201,12 @@ never = ["Snpe"]
         with pytest.raises(TargetFileError, match="inputs_as_channels: most is a whole number"):
             read_runtime("small", SMALL + release)
 
+    @pytest.mark.parametrize("endings", ['"quantized"', '[""]', "[1]"])
+    def test_how_names_end_is_a_list_of_texts(self, endings: str) -> None:
+        release = f'\n[[release]]\nversions = ["2.0"]\nmisread_names = {{ endings = {endings}, source = "docs" }}\n'
+        with pytest.raises(TargetFileError, match="misread_names: endings is a list of texts"):
+            read_runtime("small", SMALL + release)
+
 
 class TestTensorRT:
     """What the lists of operators in the branches of github.com/onnx/onnx-tensorrt say."""
@@ -513,14 +519,14 @@ class TestConversion:
 
     def test_a_form_names_ranks_that_all_hold(self, tmp_path: Path) -> None:
         form = (
-            '[[form]]\noperator = "Div"\nranks = { A = [2], B = [1] }\ntext = "divides by no rows"\nsource = "docs"\n'
+            '[[form]]\noperator = "PRelu"\nranks = { X = [2], slope = [1] }\ntext = "takes no rows"\nsource = "docs"\n'
         )
         (tmp_path / "rows.toml").write_text(f"{SMALL}\n{form}")
         text = (
-            '<ir_version: 5, opset_import: ["": 11]> g (float[2,3] x, float%s b) => (float[2,3] y) { y = Div (x, b) }'
+            '<ir_version: 5, opset_import: ["": 11]> g (float[2,3] x, float%s s) => (float[2,3] y) { y = PRelu (x, s) }'
         )
         convert(onnx.parser.parse_model(text % "[2,3]"), target=str(tmp_path / "rows.toml"))
-        with pytest.raises(ConversionRefused, match="divides by no rows"):
+        with pytest.raises(ConversionRefused, match="takes no rows"):
             convert(onnx.parser.parse_model(text % "[3]"), target=str(tmp_path / "rows.toml"))
 
 

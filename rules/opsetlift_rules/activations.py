@@ -15,7 +15,7 @@ from __future__ import annotations
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import have_one_shape, repeated
+from opsetlift_rules.helpers.broadcasting import compute_side_by_side, have_one_shape, repeated
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.images import as_image
@@ -165,7 +165,7 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("PRelu", apply_slopes_to_images),
-    Fallback("Relu", replace_relu_with_max),
-    Fallback("Sigmoid", separate_from_the_node_before),
-    Fallback("Tanh", separate_from_the_node_before),
+    Fallback("Relu", replace_relu_with_max, otherwise=compute_side_by_side),
+    Fallback("Sigmoid", separate_from_the_node_before, otherwise=compute_side_by_side),
+    Fallback("Tanh", separate_from_the_node_before, otherwise=compute_side_by_side),
 ]

@@ -15,6 +15,7 @@ from opsetlift.rulebook.site import Array, Operators, Site, is_constant, known_s
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import (
+    compute_side_by_side,
     computes_vectors_as_rows,
     copies_repeated_channels,
     have_one_shape,
@@ -215,8 +216,8 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Add", write_constants_otherwise_or_widen),
-    Fallback("Sub", write_constants_otherwise_or_widen),
-    Fallback("Mul", divide_by_the_reciprocal_or_widen),
-    Fallback("Div", write_constants_otherwise_or_widen),
+    Fallback("Add", write_constants_otherwise_or_widen, otherwise=compute_side_by_side),
+    Fallback("Sub", write_constants_otherwise_or_widen, otherwise=compute_side_by_side),
+    Fallback("Mul", divide_by_the_reciprocal_or_widen, otherwise=compute_side_by_side),
+    Fallback("Div", write_constants_otherwise_or_widen, otherwise=compute_side_by_side),
 ]

@@ -11,7 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, wid
 from opsetlift.rulebook.site import Operators, Site, is_constant, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import copies_repeated_channels, onto_one_shape
+from opsetlift_rules.helpers.broadcasting import compute_side_by_side, copies_repeated_channels, onto_one_shape
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FLOATING
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 
@@ -166,9 +166,9 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Less", compare_by_sign_of_the_difference),
-    Fallback("Greater", compare_by_sign_of_the_difference),
-    Fallback("Equal", compute_equality_in_a_supported_type),
+    Fallback("Less", compare_by_sign_of_the_difference, otherwise=compute_side_by_side),
+    Fallback("Greater", compare_by_sign_of_the_difference, otherwise=compute_side_by_side),
+    Fallback("Equal", compute_equality_in_a_supported_type, otherwise=compute_side_by_side),
     Fallback("LessOrEqual", combine_order_and_equality),
     Fallback("GreaterOrEqual", combine_order_and_equality),
 ]

@@ -6,12 +6,14 @@ Tile    6: tiles and axis, one each -> repeats for every axis, +all dtypes · 13
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step
-from opsetlift.rulebook.site import Operators, Site, is_constant, list_length, widen_to_kernel
+from opsetlift.rulebook.site import Operators, Site, is_constant, known_shape, list_length, widen_to_kernel
 from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -117,11 +119,62 @@ def _copied(site: Site, op: Operators, value: str, compute_dtype: str, counts: S
 
 
 def expand_by_tiling(site: Site) -> None:
-    """Write Expand to a constant shape as Tile, for a runtime that mistakes the value of an Expand; else widen."""
+    """Write Expand to a constant shape as Tile, for a runtime that mistakes the value of an Expand; else widen.
+
+    First the value gets as many axes as the shape: some runtimes take a vector for a column.
+    """
+    shape, wanted = known_shape(site, 0), known_shape(site, site.output(0))
+    if shape is not None and wanted is not None and len(shape) < len(wanted):
+        padded = [1] * (len(wanted) - len(shape)) + shape
+        site.set_input(0, site.op.Reshape(site.input(0), site.constant(padded, "int64", "padded")))
+        return
     if not is_constant(site, 1) or not all(site.computes(one, T=site.dtype(0)) for one in ("Expand", "Tile")):
         widen_to_kernel(site)
         return
     replace_with_tile(site)
+
+
+def repeat_columns_of_an_image(site: Site) -> None:
+    """Write Expand to a constant shape as Resize to the nearest element, for a runtime that repeats in no other way.
+
+    What is repeated becomes the only column of an image, which is made as wide as it is to be repeated. Neighbouring
+    axes are repeated at once; where others follow, a Transpose brings the copies before them.
+    """
+    shape, wanted = known_shape(site, 0), known_shape(site, site.output(0))
+    if shape is None or wanted is None or not math.prod(wanted):
+        return
+    op, value = site.op_at(opsets.RESIZE), site.input(0)
+    own = [1] * (len(wanted) - len(shape)) + shape
+    for is_repeated, axes in itertools.groupby(range(len(wanted)), lambda axis: own[axis] != wanted[axis]):
+        if not is_repeated:
+            continue
+        along = list(axes)
+        before, times = math.prod(wanted[: along[0]]), math.prod(wanted[along[0] : along[-1] + 1])
+        after = math.prod(own[along[-1] + 1 :])
+        image = op.Reshape(value, site.constant([1, 1, before * after, 1], "int64", "image"))
+        value = op.Resize(image, site.constant([1, 1, 1, times], "float", "scales"), mode="nearest")
+        if after > 1:
+            stacked = op.Reshape(value, site.constant([before, after, times], "int64", "stacked"))
+            value = op.Transpose(stacked, perm=[0, 2, 1])
+    site.replace(op.Reshape(value, site.constant(wanted, "int64", "shape")))
+
+
+def tile_by_expanding(site: Site) -> None:
+    """Write Tile by constant counts as Expand, between Reshapes that put an axis of size 1 before each repeated one."""
+    shape, repeats = known_shape(site, 0), site.constant_value(1)
+    if shape is None or repeats is None:
+        return
+    apart: list[int] = []
+    wanted: list[int] = []
+    for size, times in zip(shape, repeats.reshape(-1).tolist(), strict=True):
+        apart += [1, size] if times != 1 else [size]
+        wanted += [times, size] if times != 1 else [size]
+    op = site.op
+    stretched = op.Expand(
+        op.Reshape(site.input(0), site.constant(apart, "int64", "apart")), site.constant(wanted, "int64", "shape")
+    )
+    result = [size * times for size, times in zip(shape, repeats.reshape(-1).tolist(), strict=True)]
+    site.replace(op.Reshape(stretched, site.constant(result, "int64", "shape")))
 
 
 STEPS = [
@@ -133,6 +186,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Expand", expand_by_tiling),
-    Fallback("Tile", move_elements),
+    Fallback("Expand", expand_by_tiling, otherwise=repeat_columns_of_an_image),
+    Fallback("Tile", move_elements, otherwise=tile_by_expanding),
 ]

@@ -7,10 +7,13 @@ GatherND        11: introduced · 12: +batch_dims · 13: +bfloat16
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Site, pop_attribute, widen, widen_to_kernel
+from opsetlift.rulebook.site import Array, Operators, Site, known_shape, pop_attribute, widen, widen_to_kernel
 from opsetlift.specification.wider_dtypes import wider_dtypes_of
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -159,6 +162,65 @@ def gather_from_a_part_of_the_data(site: Site) -> None:
     site.set_input(0, value)
 
 
+def gather_by_slices_or_products(site: Site) -> None:
+    """Write Gather by constant indices as slices of what follows one another, and of a constant table as a product.
+
+    For the product each index becomes a row that is 1 in its column, and 0 in all others. It selects finite numbers as
+    they are, but for -0.
+    """
+    shape, result = known_shape(site, 0), known_shape(site, site.output(0))
+    indices, wanted = site.constant_value(1), known_shape(site, 1)
+    if shape is None or result is None or wanted is None or not math.prod(result):
+        return
+    axis = counted_from_front(site, [site.attribute("axis", 0)], len(shape), name="axis")[0]
+    op = site.op_at(opsets.SLICE_INPUTS)
+    if indices is not None and not ((-shape[axis] <= indices) & (indices < shape[axis])).all():
+        return
+    if indices is not None:
+        runs = _runs(indices.reshape(-1) % shape[axis])
+        parts = [_part(site, op, axis, *run) for run in runs] if len(runs) <= _MOST_PARTS else []
+        gathered = op.Concat(*parts, axis=axis) if len(parts) > 1 else (parts[0] if parts else None)
+    else:
+        gathered = _selected(site, op, axis, shape[axis], math.prod(wanted))
+    if gathered is not None:
+        site.replace(op.Reshape(gathered, site.constant(result, "int64", "shape")))
+
+
+_MOST_PARTS = 256
+_LARGEST_SELECTION = 1 << 25
+"""Elements of rows that select; more of them take too much memory, and no float32 holds more indices."""
+
+
+def _runs(indices: Array) -> list[tuple[int, int]]:
+    """Stretches of indices that follow one another: the first one, and the one after the last."""
+    starts = [0, *(numpy.flatnonzero(numpy.diff(indices) != 1) + 1).tolist(), len(indices)]
+    return [(int(indices[one]), int(indices[after - 1]) + 1) for one, after in pairwise(starts)]
+
+
+def _part(site: Site, op: Operators, axis: int, start: int, end: int) -> str:
+    return str(op.Slice(site.input(0), *(site.constant([bound], "int64", "bound") for bound in (start, end, axis))))
+
+
+def _selected(site: Site, op: Operators, axis: int, length: int, count: int) -> str | None:
+    table = site.content(0)
+    if axis or table is None or not site.holds(0, _is_kept_by_products) or count * length > _LARGEST_SELECTION:
+        return None
+    column = op.Reshape(op.Cast(site.input(1), to="float"), site.constant([count, 1], "int64", "column"))
+    # Negative indices count from the end.
+    one, negative = site.constant(1, "float", "one"), op.Neg(column)
+    is_negative = op.Sub(op.Relu(negative), op.Relu(op.Sub(negative, one)))
+    from_front = op.Add(op.Mul(is_negative, site.constant(length, "float", "length")), column)
+    rows = op.Expand(from_front, site.constant([count, length], "int64", "shape"))
+    distances = op.Abs(op.Sub(rows, site.constant(numpy.arange(length, dtype=numpy.float32), hint="positions")))
+    is_at = op.Relu(op.Add(op.Neg(distances), one))
+    return str(op.MatMul(is_at, site.constant(table.reshape(length, -1), hint="table")))
+
+
+def _is_kept_by_products(table: Array) -> bool:
+    is_float = table.dtype == numpy.float32
+    return is_float and bool(numpy.isfinite(table).all()) and not (numpy.signbit(table) & (table == 0)).any()
+
+
 _EXAMPLES = "13 rewrites the examples and adds bfloat16"
 
 _NEGATIVE_INDICES = "11 adds negative indices; non-negative ones mean the same"
@@ -177,7 +239,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Gather", make_indices_non_negative_or_cast),
+    Fallback("Gather", make_indices_non_negative_or_cast, otherwise=gather_by_slices_or_products),
     Fallback("GatherElements", gather_from_a_part_of_the_data),
     Fallback("GatherND", cast_slices_or_gather_them_from_flat_data),
 ]

@@ -5,20 +5,22 @@ Min, Max  6: -consumed_inputs · 8: +broadcasting · 12: +the eight integer dtyp
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Site, widen, widen_to_kernel
+from opsetlift.rulebook.site import Site, is_constant, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import (
     EQUAL_SHAPES,
     broadcast_inputs,
+    compute_side_by_side,
     copies_repeated_channels,
     onto_one_shape,
 )
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
-from opsetlift_rules.helpers.dtype_groups import COMPARED_IN
+from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
 _COMPARISONS = {"Min": "Less", "Max": "Greater"}
 
@@ -68,6 +70,19 @@ def cast_or_compare_integers(site: Site) -> None:
         _extreme_of_64_bits(site, site.dtype(0))
 
 
+def clip_or_compute_side_by_side(site: Site) -> None:
+    """Write a bound that is one number as Clip; else compute with inputs of one shape."""
+    bounds = [value for name in site.inputs if (value := site.content(name)) is not None]
+    others = [name for name in site.inputs if not is_constant(site, name)]
+    if len(bounds) != 1 or len(others) != 1 or site.dtype(0) not in FIRST_FLOATS or not bounds[0].size:
+        compute_side_by_side(site)
+        return
+    bound = float(bounds[0].reshape(-1)[0])
+    if (bounds[0] == bound).all() and site.shape(others[0]) == site.shape(site.output(0)) is not None:
+        least, most = (bound, math.inf) if site.node.op_type == "Max" else (-math.inf, bound)
+        site.replace(site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE).Clip(others[0], min=least, max=most))
+
+
 STEPS = [
     Step("Min", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Min", 6, 8, up=unchanged, down=broadcast_inputs, because=EQUAL_SHAPES),
@@ -80,6 +95,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Min", cast_or_compare_integers),
-    Fallback("Max", cast_or_compare_integers),
+    Fallback("Min", cast_or_compare_integers, otherwise=clip_or_compute_side_by_side),
+    Fallback("Max", cast_or_compare_integers, otherwise=clip_or_compute_side_by_side),
 ]

@@ -39,6 +39,24 @@ def reshape_other_ranks_to_images(site: Site) -> None:
         site.replace(back(site.op.copy(image, *site.inputs[1:])))
 
 
+def normalize_a_batch_of_one(site: Site) -> None:
+    """Write epsilon out, and several images as one with all their channels, each of which is normalized by itself."""
+    shape = known_shape(site, 0)
+    if not has_attribute(site, "epsilon"):
+        site.set_attribute("epsilon", _EPSILON)
+    parameters = [value for position in (1, 2) if (value := site.content(position)) is not None]
+    if shape is None or not prod(shape) or shape[0] == 1 or len(parameters) < len(site.inputs) - 1:
+        return
+    batch, channels, *spatial = shape
+    op = site.op
+    inputs = [op.Reshape(site.input(0), site.constant([1, batch * channels, *spatial], "int64", "channels"))]
+    inputs += [site.constant(numpy.tile(value, batch), hint="repeated") for value in parameters]
+    site.replace(op.Reshape(op.copy(*inputs), site.constant(shape, "int64", "shape")))
+
+
+_EPSILON = 1e-5
+"""The default of InstanceNormalization."""
+
 # MeanVarianceNormalization
 
 
@@ -282,6 +300,6 @@ _WITH_SCALES_APART = rounding(
 
 FALLBACKS = [
     Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
-    Fallback("InstanceNormalization", reshape_other_ranks_to_images),
+    Fallback("InstanceNormalization", reshape_other_ranks_to_images, otherwise=normalize_a_batch_of_one),
     Fallback("LayerNormalization", _WITH_SCALES_APART),
 ]

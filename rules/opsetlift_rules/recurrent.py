@@ -7,12 +7,15 @@ LSTM  7: -output_sequence · 14: +layout · 22: +bfloat16
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
-from opsetlift.rulebook.site import Site, has_attribute, known_shape, pop_attribute
+from opsetlift.rulebook.site import Operators, Site, has_attribute, known_shape, pop_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
@@ -116,6 +119,68 @@ def write_what_is_left_out(site: Site) -> None:
     transpose_batch_to_the_second_axis(site)
 
 
+def compute_directions_apart(site: Site) -> None:
+    """Write GRU or LSTM with all that may be left out, no output but the sequence, and each direction by itself.
+
+    The last state is the last element of a sequence, or the first one where it is read backwards. What reads a sequence
+    backwards and leaves nothing out reads the reversed one forwards.
+    """
+    shape, recurrence = known_shape(site, 0), known_shape(site, 2)
+    weights = {position: site.content(position) for position in _CONSTANTS if site.input(position)}
+    if shape is None or recurrence is None or not math.prod(shape) or any(one is None for one in weights.values()):
+        return
+    is_plain = not site.input(_LENGTHS) and not site.input(_PEEPHOLES) and not site.attribute("layout", 0)
+    if not is_plain or site.is_read(_CELL) or not _names_the_defaults_or_none(site):
+        return
+    length, batch, _ = shape
+    directions, _, hidden_size = recurrence
+    states, dtype = _INITIAL_STATES[site.node.op_type], numpy_dtype(site.dtype(0))
+    weights.setdefault(_BIAS, numpy.zeros((directions, 2 * recurrence[1]), dtype))
+    for position in states:
+        weights.setdefault(position, numpy.zeros((directions, batch, hidden_size), dtype))
+    direction = site.attribute("direction", "forward")
+    is_complete = len(weights) == sum(map(bool, site.inputs[1:])) and len(list(filter(None, site.node.output))) == 1
+    if direction == "reverse" and is_complete and has_attribute(site, "hidden_size"):
+        if length <= _LONGEST_REVERSED:
+            op = site.op_at(opsets.SLICE_INPUTS)
+            results = site.op.copy(_reversed(op, site.input(0), length), *site.inputs[1:], direction="forward")
+            site.replace(_reversed(op, results, length))
+        return
+    op = site.op_at(opsets.SLICE_INPUTS)
+    sequences, last = [], []
+    for position, one in enumerate(("forward", "reverse") if direction == "bidirectional" else (direction,)):
+        inputs = [site.input(0), *[""] * max(states)]
+        for place, value in weights.items():
+            assert value is not None
+            inputs[place] = site.constant(value[position : position + 1], hint="part")
+        site.remove_attribute("activations")
+        sequences.append(site.op.copy(*inputs, outputs=1, direction=one, hidden_size=hidden_size))
+        end = 0 if one == "reverse" else length - 1
+        bounds = [site.constant([number], "int64", "bound") for number in (end, end + 1, 0)]
+        shape_of_state = site.constant([1, batch, hidden_size], "int64", "shape")
+        if site.is_read(1):
+            last.append(op.Reshape(op.Slice(sequences[-1], *bounds), shape_of_state))
+    parts = [(sequences, 1), *([(last, 0)] if last else [])]
+    site.replace(*(op.Concat(*some, axis=axis) if len(some) > 1 else some[0] for some, axis in parts))
+
+
+def _reversed(op: Operators, sequence: str, length: int) -> str:
+    if length == 1:
+        return sequence
+    elements = op.Split(sequence, axis=0, split=[1] * length, outputs=length)
+    return str(op.Concat(*reversed(elements), axis=0))
+
+
+def _names_the_defaults_or_none(site: Site) -> bool:
+    return not has_attribute(site, "activations") or _names_the_defaults(site)
+
+
+_BIAS, _LENGTHS, _PEEPHOLES, _CELL = 3, 4, 7, 2
+_CONSTANTS = (1, 2, 3, 5, 6)
+"""Inputs that are weights, biases and states."""
+_LONGEST_REVERSED = 512
+
+
 _TRANSPOSED = "7 transposes R in the formulas, but its layout is unchanged: a correction of the formulas"
 _BEFORE_RESET = "without linear_before_reset, 3 computes the same as 1; it adds the defaults of alpha and beta"
 _LISTS = "14 reformats names and formulas as lists; without layout, nothing else differs"
@@ -136,6 +201,6 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("RNN", leave_out_defaults_or_write_what_is_left_out),
-    Fallback("GRU", leave_out_defaults_or_write_what_is_left_out),
-    Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out),
+    Fallback("GRU", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
+    Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
 ]

@@ -13,8 +13,11 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
-from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, exact_cast, rounding, unchanged
+import numpy
+
+from opsetlift.rulebook.rule import Apply, Fallback, Rule, RuleLike, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
+from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
@@ -283,6 +286,71 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     site.replace(result)
 
 
+def reduce_by_others_or_the_last_of_three_axes(site: Site) -> None:
+    """Write a reduction of floats by others that the runtime has; one that it has along the last of three axes.
+
+    The minimum is the negative of the largest negative. The logarithm of a sum of exponents is taken of numbers less
+    the largest one, which is finite there: the sum does not overflow, and infinities stay.
+    """
+    shape, result, axes = known_shape(site, 0), known_shape(site, site.output(0)), _known_axes(site)
+    if site.dtype(0) not in FLOATING or shape is None or result is None or not axes or not math.prod(shape):
+        return
+    op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
+    if not site.computes(site.node.op_type, T=site.dtype(0)):
+        by_others = _reduced_by_others(site, op, shape, axes)
+        if by_others is not None:
+            site.replace(by_others)
+        return
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    if [*kept, *axes] != sorted([*kept, *axes]):
+        value = op.Transpose(value, perm=[*kept, *axes])
+    rows, length = (math.prod(shape[axis] for axis in some) for some in (kept, axes))
+    stacked = op.Reshape(value, site.constant([1, rows, length], "int64", "stacked"))
+    reduced = op.emit(site.node.op_type, stacked, axes=[2], keepdims=1)
+    site.replace(op.Reshape(reduced, site.constant(result, "int64", "shape")))
+
+
+def _known_axes(site: Site) -> list[int] | None:
+    """The axes that are reduced, from the front and in order; None where that is not known."""
+    rank = site.rank(0, because="axes are counted from the front")
+    axes = site.attribute("axes")
+    if site.input(1):
+        value = site.constant_value(1)
+        if value is None:
+            return None
+        axes = value.reshape(-1).tolist()
+    if axes:
+        return sorted(counted_from_front(site, axes, rank))
+    return [] if site.attribute("noop_with_empty_axes", 0) else list(range(rank))
+
+
+def _reduced_by_others(site: Site, op: Operators, shape: list[int], axes: list[int]) -> str | None:
+    keepdims, value = site.attribute("keepdims", 1), site.input(0)
+
+    def along(operator: str, numbers: str, keepdims: int = keepdims) -> str:
+        return str(op.emit(operator, numbers, axes=None if len(axes) == len(shape) else axes, keepdims=keepdims))
+
+    match site.node.op_type:
+        case "ReduceMin":
+            return str(op.Neg(along("ReduceMax", op.Neg(value))))
+        case "ReduceL1":
+            return along("ReduceSum", op.Abs(value))
+        case "ReduceSumSquare":
+            return along("ReduceSum", op.Mul(value, value))
+        case "ReduceL2":
+            return str(op.Sqrt(along("ReduceSum", op.Mul(value, value))))
+        case "ReduceLogSum":
+            return str(op.Log(along("ReduceSum", value)))
+        case "ReduceLogSumExp":
+            site.rounds()
+            end = float(numpy.finfo(numpy_dtype(site.dtype(0))).max)
+            largest = op.Clip(along("ReduceMax", value, keepdims=1), min=-end, max=end)
+            logarithm = op.Log(along("ReduceSum", op.Exp(op.Sub(value, largest)), keepdims=1))
+            result = known_shape(site, site.output(0))
+            return str(op.Reshape(op.Add(logarithm, largest), site.constant(result, "int64", "shape")))
+    return None
+
+
 _AXES = "11 states the range of axes, [-r, r-1], which 1 leaves open; non-negative axes mean the same"
 _EDITORIAL = "wording only: 11 and 12 dropped the note on rank 0 and on the empty set, 13 restored it"
 
@@ -333,15 +401,27 @@ STEPS = [
     Step("ReduceLogSumExp", 18, 28, up=_LOGARITHMS, down=unchanged),
 ]
 
+
+def _fallback(operator: str, rule: Apply, otherwise: RuleLike = reduce_by_others_or_the_last_of_three_axes) -> Fallback:
+    return Fallback(operator, or_reduce_all_axes_otherwise(rule), otherwise=otherwise)
+
+
+_EXPONENTIALS = rounding(
+    reduce_by_others_or_the_last_of_three_axes,
+    ulps=4,
+    when="the runtime lacks the reduction",
+    because="the exponentials, their sum and its logarithm are rounded one by one",
+)
+
 FALLBACKS = [
-    Fallback("ReduceSum", or_reduce_all_axes_otherwise(sum_integers_in_parts)),
-    Fallback("ReduceMax", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
-    Fallback("ReduceMin", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves)),
-    Fallback("ReduceProd", or_reduce_all_axes_otherwise(multiply_vector_elements)),
-    Fallback("ReduceMean", or_reduce_all_axes_otherwise(sort_axes_or_negate_twice)),
-    Fallback("ReduceL1", or_reduce_all_axes_otherwise(sort_axes)),
-    Fallback("ReduceL2", or_reduce_all_axes_otherwise(sort_axes)),
-    Fallback("ReduceLogSum", or_reduce_all_axes_otherwise(sort_axes)),
-    Fallback("ReduceLogSumExp", or_reduce_all_axes_otherwise(sort_axes)),
-    Fallback("ReduceSumSquare", or_reduce_all_axes_otherwise(sort_axes)),
+    _fallback("ReduceSum", sum_integers_in_parts),
+    _fallback("ReduceMax", compute_int64_min_max_by_halves),
+    _fallback("ReduceMin", compute_int64_min_max_by_halves),
+    _fallback("ReduceProd", multiply_vector_elements),
+    _fallback("ReduceMean", sort_axes_or_negate_twice),
+    _fallback("ReduceL1", sort_axes),
+    _fallback("ReduceL2", sort_axes),
+    _fallback("ReduceLogSum", sort_axes),
+    _fallback("ReduceLogSumExp", sort_axes, _EXPONENTIALS),
+    _fallback("ReduceSumSquare", sort_axes),
 ]

@@ -293,6 +293,25 @@ def resample(site: Site) -> None:
         resampler.run(axes_by_ratio(resampler, axes, site.input(3), regions, policy))
 
 
+def place_whole_scales_at_corners(site: Site) -> None:
+    """Write the nearest element by half pixels as the one before by corners, the same where scales are whole numbers.
+
+    Element i of the result has the centre (i + 1/2) / k, which is within element floor(i / k), and never between two.
+    """
+    if site.transition.source_version == _SCALES_ONLY or site.attribute("mode", "nearest") != "nearest":
+        return
+    scales = site.constant_value(2) if site.input(2) else None
+    is_half_pixel = site.attribute("coordinate_transformation_mode", "half_pixel") in _HALF_PIXELS
+    is_rounded = site.attribute("nearest_mode", "round_prefer_floor").startswith("round_prefer")
+    if scales is None or not scales.size or not is_half_pixel or not is_rounded:
+        return
+    if ((scales >= 1) & (scales == scales.round())).all():
+        kept = [name or None for name in site.inputs]
+        site.replace(site.op.copy(*kept, coordinate_transformation_mode=ASYMMETRIC, nearest_mode="floor"))
+
+
+_HALF_PIXELS = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
+
 _CONVERT_THE_COORDINATE_MODE = resampling(
     convert_the_coordinate_mode, when="floats are interpolated, other than by asymmetric scales"
 )
@@ -325,5 +344,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Resize", in_turn(write_the_mode, resampling(resample))),
+    Fallback("Resize", in_turn(write_the_mode, place_whole_scales_at_corners, resampling(resample))),
 ]

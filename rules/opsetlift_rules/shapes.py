@@ -375,6 +375,20 @@ _PLAIN = "wording only"
 _WITHOUT_ALLOWZERO = "without allowzero, 0 in the shape copies a dimension in both"
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
+
+def take_the_largest_of_one(site: Site) -> None:
+    """Make a scalar of one number as the largest of all, for runtimes that give axes to what is reshaped."""
+    shape, dtype = known_shape(site, 0), site.dtype(0)
+    if known_shape(site, site.output(0)) != [] or not shape or dtype not in (*FIRST_FLOATS, "bool"):
+        return
+    op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
+    if dtype == "bool":
+        number = op.ReduceMax(op.Cast(value, to="float"), keepdims=0)
+        site.replace(op.Greater(number, site.constant(0.5, "float", "half")))
+    else:
+        site.replace(op.ReduceMax(value, keepdims=0))
+
+
 STEPS = [
     Step("Reshape", 1, 5, up=move_shape_to_an_input, down=in_turn(move_shape_to_an_attribute, widen_values())),
     Step("Reshape", 13, 14, up=unchanged, down=remove_allowzero, because=_WITHOUT_ALLOWZERO),
@@ -395,8 +409,8 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
-    Fallback("Reshape", cast_or_remove_allowzero),
-    Fallback("Squeeze", write_non_negative_axes),
+    Fallback("Reshape", cast_or_remove_allowzero, otherwise=take_the_largest_of_one),
+    Fallback("Squeeze", write_non_negative_axes, otherwise=take_the_largest_of_one),
     Fallback("Transpose", keep_between_reshapes_or_move_elements),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

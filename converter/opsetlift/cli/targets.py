@@ -81,6 +81,8 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.most_channels:
         what = f"no inputs of three axes, but with more than {target.most_channels} elements along the last one"
         yield printable(f"  {what}{_source(target, 'inputs_as_channels')}")
+    for ending in target.misread_endings:
+        yield printable(f"  no values with a name that ends in {ending}{_source(target, 'misread_names')}")
     yield from _page_of_the_interface(target)
     if not target.takes_outputs_beside_others:
         source = _source(target, "outputs_beside_others")
@@ -143,6 +145,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_unread_inputs": target.takes_unread_inputs,
         "takes_captured_initializers": target.takes_captured_initializers,
         "most_channels": target.most_channels,
+        "misread_endings": list(target.misread_endings),
         "takes_inputs_as_outputs": target.takes_inputs_as_outputs,
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "takes_outputs_beside_others": target.takes_outputs_beside_others,

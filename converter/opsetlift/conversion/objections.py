@@ -29,6 +29,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found += _inputs_of_refused_dtypes(facts, target)
     found += _outputs_of_refused_dtypes(facts, target)
     found += _inputs_as_channels(facts, target)
+    found += _misread_names(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += _empty_values(facts, target)
     found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
@@ -75,6 +76,7 @@ def what_objections_depend_on(
         target.input_dtypes_refused,
         target.output_dtypes_refused,
         target.most_channels,
+        target.misread_endings,
         {one for one in target.constant_inputs if one[0] in names},
         target.takes_open_dimensions,
         target.takes_undeclared_outputs,
@@ -187,6 +189,18 @@ def _inputs_as_channels(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
 
 
 _AXES_OF_A_MATRIX_WITH_CHANNELS = 3
+
+
+def _misread_names(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    computed = (name for node in facts.model.graph.node for name in node.output) if target.misread_endings else ()
+    for name in computed:
+        ending = next((one for one in target.misread_endings if name.endswith(one) and name != one), "")
+        if ending:
+            sentence = (
+                f"the name of {name!r} ends in {ending!r}, and {target.called} looks for values that belong to such a "
+                "name; another name would do"
+            )
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 
 def _is_fixed(size: int | str | None) -> bool:

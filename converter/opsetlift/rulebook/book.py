@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -69,7 +69,7 @@ class RuleBook:
 
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Transition, Entry] = {}
-        self._fallbacks: dict[tuple[str, str], Entry] = {}
+        self._fallbacks: dict[tuple[str, str], tuple[Entry, ...]] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
@@ -118,21 +118,21 @@ class RuleBook:
             raise RuleBookError(f"{module}: the installed onnx has no {fallback.operator}")
         if key in self._fallbacks:
             raise RuleBookError(f"{module}: {fallback.operator} has two fallbacks")
-        self._fallbacks[key] = Entry(as_rule(fallback.rule), module, "")
+        rules = (fallback.rule,) if fallback.otherwise is None else (fallback.rule, fallback.otherwise)
+        self._fallbacks[key] = tuple(Entry(as_rule(rule), module, "") for rule in rules)
 
-    def fallback(self, domain: str, operator: str) -> Rule | None:
-        """The rule for nodes of an operator that a runtime does not accept as they are; None if there is none."""
-        entry = self._fallbacks.get((domain, operator))
-        return entry.rule if entry else None
+    def fallbacks(self, domain: str, operator: str) -> tuple[Rule, ...]:
+        """The rules for nodes of an operator that a runtime does not accept as they are, in the order to try them."""
+        return tuple(entry.rule for entry in self._fallbacks.get((domain, operator), ()))
 
     def module_of(self, transition: Transition, rule: Rule) -> str:
         """The module that declares a rule at a transition; "opsetlift" for derived rules."""
-        entry = (
-            self._fallbacks.get((transition.domain, transition.operator))
+        entries = (
+            self._fallbacks.get((transition.domain, transition.operator), ())
             if transition.stays
-            else self._entries.get(transition)
+            else filter(None, [self._entries.get(transition)])
         )
-        return entry.module if entry is not None and entry.rule is rule else "opsetlift"
+        return next((entry.module for entry in entries if entry.rule is rule), "opsetlift")
 
     def experimental(self, domain: str, operator: str, opset: int) -> Transition | None:
         """The transition of an operator that was experimental at `opset`, if something is declared for it."""
@@ -171,9 +171,9 @@ class RuleBook:
         Returns:
             0 for an exact rule; None where the book has no such rule at the transition.
         """
-        candidates = [self.rule(transition)]
+        candidates: Sequence[Rule | None] = [self.rule(transition)]
         if transition.stays:
-            candidates = [self.fallback(transition.domain, transition.operator), becomes_its_values]
+            candidates = [*self.fallbacks(transition.domain, transition.operator), becomes_its_values]
         for known in candidates:
             if known is not None and known.name == rule:
                 return known.largest_ulps(dtypes)
@@ -183,8 +183,9 @@ class RuleBook:
         """Every declared rule, with a description of where it applies."""
         for transition, entry in self._entries.items():
             yield str(transition), entry.rule
-        for (domain, operator), entry in self._fallbacks.items():
-            yield f"{display_domain(domain)} {operator}, for a runtime", entry.rule
+        for (domain, operator), entries in self._fallbacks.items():
+            for entry in entries:
+                yield f"{display_domain(domain)} {operator}, for a runtime", entry.rule
 
     def state(self, transition: Transition) -> TransitionState:
         """The state of a transition for the coverage table."""

@@ -256,6 +256,8 @@ class Fallback:
 
     operator: str
     rule: RuleLike
+    otherwise: RuleLike | None = field(default=None, kw_only=True)
+    """What is tried where the runtime does not take what the rule emits either."""
     domain: str = field(default="", kw_only=True)
 
 

@@ -107,6 +107,8 @@ class Form:
     """Inputs, each with one that may have another second size."""
     reduces_many: bool = False
     """Whether it names four axes or more, or three of which the first may have more than two elements."""
+    reduces_one_of_the_first_among_several: bool = False
+    """Whether it names several axes, but not all, and the first or the second one is among them."""
     leaves_last_axes: bool = False
     """Whether the axes that it reduces are not the last ones."""
     fewer_axes: Mapping[str, str] = field(default_factory=dict)
@@ -190,6 +192,8 @@ class Form:
     joins_beside_channels: bool = False
     """Whether a constant of several numbers, smaller than the result, has axes above 1 other than the second one of the
     result and those that follow it without a gap."""
+    joins_more_than_channels: bool = False
+    """Whether a constant of several numbers has axes above 1 other than the second one of the result."""
     joins_channels_behind: frozenset[str] = frozenset()
     """Reductions: a constant with one axis above 1 may lie along the second axis of what one of these reduced."""
     gives_its_run_number: bool = False
@@ -301,6 +305,7 @@ class Form:
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
+            (self.joins_more_than_channels, lambda node, _, scope: _joins_more_than_channels(node, scope)),
             (
                 self.joins_channels_behind,
                 lambda node, _, scope: _joins_channels_behind(node, self.joins_channels_behind, scope),
@@ -339,6 +344,10 @@ class Form:
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.reduces_many, lambda node, _, scope: _reduces_many(node, scope)),
+            (
+                self.reduces_one_of_the_first_among_several,
+                lambda node, _, scope: _reduces_one_of_the_first_among_several(node, scope),
+            ),
             (self.leaves_last_axes, lambda node, _, scope: _leaves_last_axes(node, scope)),
             (self.fewer_axes, self._has_fewer_axes),
             (self.other_shapes, self._has_other_shapes),
@@ -422,24 +431,27 @@ class Form:
             return False
         values = {formal: scope.constant(present[formal]) for formal in self.zeros if formal in present}
         shapes = {formal: scope.shape(name) for formal, name in present.items()}
-        known = {formal for formal, name in present.items() if self._is_known(name, scope)}
+        # Of several inputs of one name in the schema any may be constant, computed, empty or open; of all else the last
+        # one was measured.
+        named = operands(node, definition)[0]
+        stored = {one.formal for one in named if self._is_known(one.name, scope) and _is_stored(one.name, scope)}
+        computed = {one.formal for one in named if not self._is_known(one.name, scope)}
         fixed = {
             formal: shape
             for formal, shape in shapes.items()
             if shape is not None and all(isinstance(size, int) for size in shape)
         }
-        # Of several inputs of one name in the schema any may be empty or open; of all else the last one was measured.
-        each = [(one.formal, scope.shape(one.name)) for one in operands(node, definition)[0]]
+        each = [(one.formal, scope.shape(one.name)) for one in named]
         empty = {formal for formal, shape in each if 0 in (shape or ())}
         is_open = {formal for formal, shape in each if shape is None or not all(isinstance(one, int) for one in shape)}
         return (
-            all(formal in known and _is_stored(present[formal], scope) for formal in self.known_inputs)
+            self.known_inputs <= stored
             and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
             and all(
                 formal in present and scope.is_initializer(present[formal]) and not scope.is_constant(present[formal])
                 for formal in self.overridable_inputs
             )
-            and self.computed_inputs <= present.keys() - known
+            and self.computed_inputs <= computed
             and self.open_inputs <= is_open
             and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
             and all(shapes.get(formal, ()) is None for formal in self.unranked_inputs)
@@ -797,6 +809,13 @@ def _joins_beside_channels(node: NodeProto, scope: ScopeFacts) -> bool:
     return False
 
 
+def _joins_more_than_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    rank = len(scope.shape(node.output[0]) or ())
+    shapes = [scope.shape(name) or [] for name in node.input if name and scope.is_constant(name)]
+    long = [axis for shape in shapes for axis, size in enumerate(shape, rank - len(shape)) if size != 1]
+    return not set(long) <= {_CHANNELS}
+
+
 def _joins_channels_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
     """Whether a reduction of up to three axes leads to the node through such of one computed input."""
     shapes = [scope.shape(name) for name in node.input if scope.is_constant(name)]
@@ -860,6 +879,13 @@ def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
         return len(named) >= _FEWEST_AXES
     size = shape[min(axis % len(shape) for axis in named)]
     return not isinstance(size, int) or size > _MOST_ELEMENTS
+
+
+def _reduces_one_of_the_first_among_several(node: NodeProto, scope: ScopeFacts) -> bool:
+    named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
+    if shape is None:
+        return len(named) > 1
+    return 1 < len(named) < len(shape) and min(axis % len(shape) for axis in named) <= _CHANNELS
 
 
 def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -122,7 +122,8 @@ outputs of the model may be what no node computes; `outputs_beside_others` wheth
 outputs computes, without another name; `outputs_lost_where_read` names operators whose outputs it loses where they are
 outputs of the model and nodes read them, too; `undeclared_outputs` whether outputs may have no declared shape;
 `inputs_as_channels` how long (`most`) the last of three axes of an input of the model may be to be taken for the
-channels of a matrix; `unread_inputs` whether inputs of the model may be read by no node; `empty_values` whether inputs
+channels of a matrix; `misread_names` how names of values end (`endings`) by which it looks for others that do not
+exist; `unread_inputs` whether inputs of the model may be read by no node; `empty_values` whether inputs
 of the model that are read, and what nodes compute, may have a size of 0, and `empty_outputs` whether its outputs may;
 `default_inputs` whether inputs of the model that are initializers, too, are constants. `shared_constants` names
 operators, inputs as MatMul.A, or operators with what computes another input, as "Add after MatMul", after which other
@@ -188,6 +189,7 @@ _KEYS_OF_FACT = {
     "unread_inputs": {"are_taken", "source"},
     "captured_initializers": {"are_taken", "source"},
     "inputs_as_channels": {"most", "source"},
+    "misread_names": {"endings", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
     "outputs_beside_others": {"are_taken", "source"},
@@ -308,6 +310,7 @@ class _Reader:
             takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
             takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
             takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
+            misread_endings=self._endings(where, release.get("misread_names", {"endings": []})),
             most_channels=self._most(where, release.get("inputs_as_channels", {"most": 0})),
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
@@ -529,6 +532,12 @@ class _Reader:
 
     def _dtypes(self, names: Iterable[Any]) -> frozenset[str]:
         return frozenset(map(self._dtype, names))
+
+    def _endings(self, where: str, fact: Mapping[str, Any]) -> tuple[str, ...]:
+        endings = fact.get("endings")
+        if not isinstance(endings, list) or not all(isinstance(one, str) and one for one in endings):
+            raise self._fault(f"{where}, misread_names: endings is a list of texts")
+        return tuple(endings)
 
     def _most(self, where: str, fact: Mapping[str, Any]) -> int:
         most = fact.get("most")

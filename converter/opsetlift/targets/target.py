@@ -68,6 +68,8 @@ class Target:
     """Whether an output of the model keeps its name where its node has several outputs."""
     outputs_lost_where_read: frozenset[str] = frozenset()
     """Operators whose outputs it loses where they are outputs of the model and nodes read them, too."""
+    misread_endings: tuple[str, ...] = ()
+    """Ends of names of values by which it looks for others that do not exist."""
     most_channels: int = 0
     """An input of three axes is taken for a matrix of so many channels, unless its last axis is longer; 0: none is."""
     takes_inputs_as_outputs: bool = True

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from opsetlift.rulebook.site import Dims, Operators, Site, is_constant
+import numpy
+
+from opsetlift.rulebook.site import Dims, Operators, Site, is_constant, known_shape
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 
 EQUAL_SHAPES = "broadcasting includes equal shapes"
@@ -62,6 +66,38 @@ def computes_vectors_as_rows(site: Site) -> bool:
             inputs.append(op.Reshape(name, row) if shape else name)
     site.replace(op.Reshape(op.copy(*inputs), site.constant([-1], "int64", "vector")))
     return True
+
+
+def compute_side_by_side(site: Site) -> None:
+    """Compute with inputs of one shape, in one long row where one of them is constant or all have that shape already.
+
+    For runtimes that repeat few inputs, or take the first axis for a batch that constants do not have, or merge the
+    node with the ones before it, which a Reshape keeps apart.
+    """
+    shape = known_shape(site, site.output(0))
+    shapes = [known_shape(site, name) for name in site.inputs]
+    constants = [site.content(name) for name in site.inputs]
+    size = math.prod(shape or [])
+    if shape is None or None in shapes or not 0 < size <= LARGEST_TABLE or all(one is not None for one in constants):
+        return
+    op = site.op_at(max(site.opset, opsets.EXPAND))
+    has_constants = any(one is not None for one in constants)
+    is_one_row = has_constants or len(shape) < _RANK_OF_MATRICES or shapes == [shape] * len(shapes)
+    row = site.constant([1, 1, size], "int64", "row") if is_one_row else ""
+    inputs = []
+    for name, own, value in zip(site.inputs, shapes, constants, strict=True):
+        if value is not None and value.size > 1:
+            inputs.append(site.constant(numpy.broadcast_to(value, shape).reshape(1, 1, size), hint="repeated"))
+        elif value is not None:
+            inputs.append(site.constant(value.reshape(()), hint="scalar"))
+        else:
+            repeated = name if own == shape else op.Expand(name, site.constant(shape, "int64", "shape"))
+            inputs.append(op.Reshape(repeated, row) if is_one_row else repeated)
+    result = site.op.copy(*inputs)
+    site.replace(op.Reshape(result, site.constant(shape, "int64", "shape")) if is_one_row else result)
+
+
+_RANK_OF_MATRICES = 2
 
 
 def copy_repeated_channels(site: Site) -> None:

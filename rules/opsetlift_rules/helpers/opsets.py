@@ -20,6 +20,9 @@ BROADCASTING = 7
 BROADCASTING_IN_MIN_AND_MAX = 8
 """Min, Max, Sum and Mean broadcast their inputs."""
 
+EXPAND = 8
+"""Expand is introduced."""
+
 SCAN = 8
 """Scan is introduced."""
 
@@ -38,6 +41,9 @@ SLICE_ATTRIBUTES = 9
 SLICE_INPUTS = 10
 """Slice takes its bounds and axes as inputs."""
 
+RESIZE = 10
+"""Resize is introduced: the nearest element is the one before."""
+
 NON_NEGATIVE_INDICES = 10
 """The last opset at which Gather, Scatter and OneHot take no negative indices; older runtimes need no more."""
 
@@ -46,6 +52,9 @@ FLOATS_IN_EQUAL = 11
 
 ODD_PADS_MOVED = 11
 """The odd pad that output_shape of ConvTranspose leaves is on the other side."""
+
+AXES_OF_SUMS_AS_ATTRIBUTE = 10
+"""The axes of ReduceSum and the bounds of Clip are attributes."""
 
 UNIQUE = 11
 """Unique is introduced."""

@@ -22,7 +22,7 @@ from opsetlift.specification.history import Transition, canonical_domain
 from opsetlift.support.internal_error import InternalError
 from opsetlift.support.protobuf import text_of
 from opsetlift.support.refusal import SiteRefused, Why
-from opsetlift.targets import node_objection
+from opsetlift.targets import Target, node_objection
 
 _DEEPEST_RECURRENCE = 12
 """How often a transition may apply to what its own rule emits, before its rules are taken not to terminate."""
@@ -49,6 +49,12 @@ class RuleFailed(Exception):
         super().__init__(rule.name)
 
 
+def _copy(node: NodeProto) -> NodeProto:
+    copied = NodeProto()
+    copied.CopyFrom(node)
+    return copied
+
+
 @dataclass(eq=False)
 class NodeWalk(ScopeValues):
     """Takes nodes of a scope through their transitions."""
@@ -57,6 +63,8 @@ class NodeWalk(ScopeValues):
     _in_progress: list[Transition] = field(default_factory=list, init=False)
     _applied_inside: AppliedRules = field(default_factory=list, init=False)
     """The rules that were applied to emitted subgraphs of the site whose rule is running."""
+    _is_first_attempt: bool = field(default=False, init=False)
+    """Whether there is another fallback for a node around, if the one that is running does not serve."""
 
     def convert_node(self, node: NodeProto, route: Route, applied: AppliedRules) -> list[NodeProto] | None:
         """Take a node along its route.
@@ -96,36 +104,63 @@ class NodeWalk(ScopeValues):
         """What replaces a node that the runtime does not accept as it is written; None where it accepts it.
 
         Raises:
-            Stopped: No fallback is known.
+            Stopped: No fallback is known, or the runtime takes nothing of what those emit.
         """
         runtime, domain = self.walk.runtime, canonical_domain(node.domain)
-        opset = self.target(domain)
-        objection = node_objection(node, opset, self.facts, runtime) if runtime else ""
+        objection = node_objection(node, self.target(domain), self.facts, runtime) if runtime else ""
         if not objection or not runtime:
             return None
-        transition = Transition(domain, node.op_type, opset, opset, False)
-        rule = self.walk.rule_book.fallback(domain, node.op_type)
+        rules = self._fallbacks(node, domain)
+        if self._is_first_attempt:
+            # What is emitted inside of one is not tried in all ways, as the node itself can still be written otherwise.
+            rules = rules[:1]
+        around = self._is_first_attempt
+        sentences = [objection]
+        for position, rule in enumerate(rules):
+            is_last = position == len(rules) - 1
+            given = node if is_last else _copy(node)
+            own: AppliedRules = []
+            self._is_first_attempt = around or not is_last
+            try:
+                fitted = self._fit_by(rule, node, runtime, objection, own)
+                applied += own
+                return fitted
+            except (SiteRefused, Stopped) as refused:
+                reason = refused.reason.sentence if isinstance(refused, Stopped) else refused.sentence
+                sentences += [] if reason in sentences else [reason.removeprefix(f"{objection}; ")]
+                if given is not node:
+                    node.CopyFrom(given)
+            finally:
+                self._is_first_attempt = around
+        raise Stopped(SiteRefused(Why.TARGET, "; ".join(sentences)), None)
+
+    def _fallbacks(self, node: NodeProto, domain: str) -> tuple[Rule, ...]:
+        """What to try for a node that the runtime does not accept, in this order."""
         known = [self.facts.content(name) if name else None for name in node.output]
         if node.input and all(value is not None for value, name in zip(known, node.output, strict=True) if name):
-            rule = becomes_its_values
-        elif node.input and not node.input[-1]:
-            rule = leaves_out_absent_inputs
-        site = NodeSite(node, transition, self, rule.bound if rule else EXACT)
-        try:
-            if rule is None or self._in_progress.count(transition) >= _MOST_FALLBACKS:
-                raise SiteRefused(Why.TARGET, objection)
-            applied_inside = self._apply(RoutedTransition(transition, rule, ()), site)
-            if not site.touched:
-                raise SiteRefused(Why.TARGET, objection)
-            self._note_applied(transition, rule, site, applied)
-            applied += applied_inside
-            emitted = self._lower_emitted(transition, site, applied)
-            if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
-                raise SiteRefused(Why.TARGET, remaining)
-        except (SiteRefused, Stopped) as refused:
-            reason = refused.reason.sentence if isinstance(refused, Stopped) else refused.sentence
-            sentence = reason if reason.startswith(objection) else f"{objection}; {reason}"
-            raise Stopped(SiteRefused(Why.TARGET, sentence), None) from refused
+            return (becomes_its_values,)
+        if node.input and not node.input[-1]:
+            return (leaves_out_absent_inputs,)
+        return self.walk.rule_book.fallbacks(domain, node.op_type)
+
+    def _fit_by(
+        self, rule: Rule, node: NodeProto, runtime: Target, objection: str, applied: AppliedRules
+    ) -> list[NodeProto]:
+        """What replaces a node by one fallback. Raises SiteRefused or Stopped where the runtime does not take that."""
+        domain = canonical_domain(node.domain)
+        opset = self.target(domain)
+        transition = Transition(domain, node.op_type, opset, opset, False)
+        if self._in_progress.count(transition) >= _MOST_FALLBACKS:
+            raise SiteRefused(Why.TARGET, objection)
+        site = NodeSite(node, transition, self, rule.bound)
+        applied_inside = self._apply(RoutedTransition(transition, rule, ()), site)
+        if not site.touched:
+            raise SiteRefused(Why.TARGET, objection)
+        self._note_applied(transition, rule, site, applied)
+        applied += applied_inside
+        emitted = self._lower_emitted(transition, site, applied)
+        if not site.is_replaced and (remaining := node_objection(node, opset, self.facts, runtime)):
+            raise SiteRefused(Why.TARGET, remaining)
         return emitted if site.is_replaced else [*emitted, node]
 
     def _apply(self, routed: RoutedTransition, site: NodeSite) -> AppliedRules:

@@ -1,0 +1,204 @@
+"""What is tried where a runtime takes nothing of what the first fallback writes.
+
+Most of it is for OpenCV 4.5, which was run on each of these models (docs/targets.md).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_fallbacks import converted, operators
+from tests.test_fallbacks_for_other_runtimes import refused
+
+_OPENCV = "opencv==4.5"
+
+
+class TestInputsOfOneShape:
+    """Arithmetic, comparisons, Max and Min get inputs of one shape; a constant meets the others in one long row."""
+
+    @pytest.mark.parametrize("operator", ["Mul", "Div"])
+    def test_a_constant_row_beside_a_batch(self, operator: str) -> None:
+        text = f"""g (float[2,12] i) => (float[2,3,4] y) <int64[3] s = {{2,3,4}}, float[4] c = {{3, 5, 7, 9}}> {{
+            r = Reshape (i, s) y = {operator} (r, c) }}"""
+        assert operators(converted(text, _OPENCV)) == ["Reshape", "Reshape", operator, "Reshape"]
+
+    @pytest.mark.parametrize("operator", ["Add", "Sub"])
+    def test_what_is_computed_and_repeated_becomes_as_wide_as_the_other(self, operator: str) -> None:
+        text = f"""g (float[2,3,4,5] x) => (float[2,3,4,5] y) {{
+            m = ReduceMean <axes = [3]> (x) y = {operator} (x, m) }}"""
+        found = operators(converted(text, _OPENCV))
+        assert found == ["ReduceMean", "Reshape", "Resize", "Reshape", operator]
+
+    @pytest.mark.parametrize("operator", ["Max", "Min"])
+    def test_one_number_becomes_a_bound_of_clip(self, operator: str) -> None:
+        text = f"g (float[2,3] x) => (float[2,3] y) <float c = {{0.5}}> {{ n = Neg (x) y = {operator} (n, c) }}"
+        assert operators(converted(text, _OPENCV, opset=9)) == ["Neg", "Clip"]
+
+    def test_a_constant_behind_a_power_is_kept_apart(self) -> None:
+        text = "g (float[2,3] x) => (float[2,3] y) <float e = {3}, float c = {0.1}> { p = Pow (x, e) y = Mul (p, c) }"
+        assert operators(converted(text, _OPENCV)) == ["Pow", "Reshape", "Mul", "Reshape"]
+        assert operators(converted(text, "opencv==5.0")) == ["Pow", "Mul"]
+
+    @pytest.mark.parametrize("text", ["Mul (x, c)", "Mul (c, x)"])
+    def test_unknown_sizes_are_refused(self, text: str) -> None:
+        refused(
+            f"g (float[n,3,4] x) => (float y) <float[4] c = {{3, 5, 7, 9}}> {{ y = {text} }}",
+            _OPENCV,
+            because="repeats few constants",
+        )
+
+
+class TestRepeatedValues:
+    def test_of_inner_axes_become_columns_of_an_image(self) -> None:
+        text = "g (float[2,3,1,1] x) => (float[2,3,4,5] y) <int64[4] s = {2,3,4,5}> { y = Expand (x, s) }"
+        assert operators(converted(text, _OPENCV)) == ["Reshape", "Resize", "Reshape"]
+
+    def test_of_outer_axes_are_transposed(self) -> None:
+        text = "g (float[1,3] x) => (float[4,3] y) <int64[2] s = {4,3}> { y = Expand (x, s) }"
+        assert "Transpose" in operators(converted(text, _OPENCV))
+
+    def test_are_tiled_by_expanding(self) -> None:
+        text = "g (float[2,3] x) => (float[4,3] y) <int64[2] s = {2,1}> { y = Tile (x, s) }"
+        assert "Tile" not in operators(converted(text, _OPENCV))
+
+    def test_vectors_get_axes_before_opencv_4_14_takes_them_for_columns(self) -> None:
+        text = "g (float[2] x) => (float[2,2] y) <int64[2] s = {2,2}> { r = Relu (x) y = Expand (r, s) }"
+        assert operators(converted(text, "opencv==4.14")) == ["Relu", "Reshape", "Expand"]
+
+
+class TestReductions:
+    def test_along_the_last_of_three_axes(self) -> None:
+        text = "g (float[2,3] x) => (float[2] y) { a = Abs (x) y = ReduceMax <axes = [1], keepdims = 0> (a) }"
+        assert operators(converted(text, _OPENCV)) == ["Abs", "Reshape", "ReduceMax", "Reshape"]
+
+    @pytest.mark.parametrize(
+        ("operator", "written"),
+        [
+            ("ReduceMin", ["Neg", "ReduceMax", "Neg"]),
+            ("ReduceL1", ["Abs", "ReduceSum"]),
+            ("ReduceSumSquare", ["Mul", "ReduceSum"]),
+            ("ReduceL2", ["Mul", "ReduceSum", "Sqrt"]),
+            ("ReduceLogSum", ["ReduceSum", "Log"]),
+        ],
+    )
+    def test_by_others(self, operator: str, written: list[str]) -> None:
+        text = f"g (float[2,3,4] x) => (float[1,1,1] y) {{ a = Abs (x) y = {operator} (a) }}"
+        text = text.replace("float[2,3,4] x", "float[2,3,4,5] x").replace("float[1,1,1] y", "float[1,1,1,1] y")
+        assert operators(converted(text, _OPENCV)) == ["Abs", *written]
+
+    def test_of_exponentials_keep_infinities(self) -> None:
+        text = "g (float[2,3] x) => (float[1,1] y) { a = Abs (x) y = ReduceLogSumExp (a) }"
+        found = operators(converted(text, _OPENCV, opset=9))
+        assert "Clip" in found
+        assert found.index("Exp") < found.index("ReduceSum") < found.index("Log")
+
+
+class TestRecurrentNetworks:
+    """OpenCV 4.5 wants all states and gives the sequence alone; 3 is the hidden size, 2 the batch."""
+
+    @staticmethod
+    def _text(operator: str, gates: int, directions: int, outputs: str, results: str, direction: str) -> str:
+        weights, states = (", ".join(["0.5"] * (gates * 9 * directions)), ", ".join(["0.1"] * (gates * 6 * directions)))
+        shape = f"float[{directions},{gates * 3},3]"
+        attributes = f'hidden_size = 3, direction = "{direction}"'
+        attributes += ", linear_before_reset = 1" if operator == "GRU" else ""
+        return f"""g (float[4,6] i) => ({results}) <int64[3] s = {{4,2,3}}, {shape} w = {{{weights}}},
+            {shape} r = {{{weights}}}, float[{directions},{gates * 6}] b = {{{states}}}> {{
+            x = Reshape (i, s) {outputs} = {operator} <{attributes}> (x, w, r, b) }}"""
+
+    @pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4)])
+    def test_give_their_last_state_as_a_part_of_the_sequence(self, operator: str, gates: int) -> None:
+        text = self._text(operator, gates, 1, "y, h", "float[4,1,2,3] y, float[1,2,3] h", "forward")
+        found = converted(text, _OPENCV)
+        assert operators(found) == ["Reshape", operator, "Slice", "Reshape"]
+        assert all(found.graph.node[1].input[place] for place in (3, 5))
+
+    def test_go_each_way_by_themselves(self) -> None:
+        text = self._text("LSTM", 4, 2, "y", "float[4,2,2,3] y", "bidirectional")
+        assert operators(converted(text, _OPENCV)) == ["Reshape", "LSTM", "LSTM", "Concat"]
+
+    def test_read_backwards_what_is_reversed(self) -> None:
+        found = operators(converted(self._text("GRU", 3, 1, "y", "float[4,1,2,3] y", "reverse"), _OPENCV))
+        assert found.count("Concat") == 2
+        assert found.count("GRU") == 1
+
+    def test_with_a_cell_that_is_read_are_refused(self) -> None:
+        text = self._text("LSTM", 4, 1, "y, h, c", "float[1,2,3] c", "forward")
+        refused(text, _OPENCV, because="LSTM with 2 outputs|wants states")
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14", "opencv==5.0"])
+    def test_with_coupled_gates_are_refused(self, runtime: str) -> None:
+        text = self._text("LSTM", 4, 1, "y", "float[4,1,2,3] y", "forward").replace(
+            "<hidden", "<input_forget = 1, hidden"
+        )
+        refused(text, runtime, because="does not couple the gates")
+
+
+class TestNormalizations:
+    def test_of_several_images_are_of_one_with_all_channels(self) -> None:
+        text = """g (float[2,3,4,4] x) => (float[2,3,4,4] y) <float[3] s = {1, 2, 3}, float[3] b = {4, 5, 6}> {
+            y = InstanceNormalization (x, s, b) }"""
+        found = converted(text, _OPENCV)
+        assert operators(found) == ["Reshape", "InstanceNormalization", "Reshape"]
+        assert "epsilon" in {one.name for one in found.graph.node[1].attribute}
+
+    def test_of_one_image_have_their_epsilon_written(self) -> None:
+        text = """g (float[1,3,4,4] x) => (float[1,3,4,4] y) <float[3] s = {1, 2, 3}, float[3] b = {4, 5, 6}> {
+            y = InstanceNormalization (x, s, b) }"""
+        (node,) = converted(text, _OPENCV).graph.node
+        assert "epsilon" in {one.name for one in node.attribute}
+
+
+class TestGather:
+    def test_stretches_of_indices_are_sliced(self) -> None:
+        text = "g (float[5,3] x) => (float[4,3] y) <int64[4] i = {1, 2, -1, 0}> { r = Relu (x) y = Gather (r, i) }"
+        assert operators(converted(text, _OPENCV)) == ["Relu", "Slice", "Slice", "Slice", "Concat", "Reshape"]
+
+    def test_a_constant_table_is_multiplied_with_rows_that_select(self) -> None:
+        text = "g (int64[2,4] x) => (float[2,4,2] y) <float[3,2] t = {1, 2, 3, 4, 5, 6}> { y = Gather (t, x) }"
+        found = operators(converted(text, _OPENCV))
+        assert "Gather" not in found
+        assert found[-2:] == ["MatMul", "Reshape"]
+
+    @pytest.mark.parametrize("number", ["-0.0", "inf", "nan"])
+    def test_a_table_whose_numbers_products_change_is_refused(self, number: str) -> None:
+        import numpy
+        from onnx import TensorProto, helper, numpy_helper
+
+        from opsetlift import ConversionRefused, convert
+
+        table = numpy.array([[1, 2], [3, float(number)]], numpy.float32)
+        graph = helper.make_graph(
+            [helper.make_node("Gather", ["t", "x"], ["y"])],
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.INT64, [2, 4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4, 2])],
+            [numpy_helper.from_array(table, "t")],
+        )
+        with pytest.raises(ConversionRefused, match="Gather with a computed indices"):
+            convert(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), target=_OPENCV)
+
+
+class TestWholeScales:
+    @pytest.mark.parametrize("mode", ["half_pixel", "pytorch_half_pixel"])
+    def test_the_nearest_element_is_placed_at_corners(self, mode: str) -> None:
+        text = f"""g (float[1,2,4,6] x) => (float[1,2,8,18] y) <float[4] s = {{1, 1, 2, 3}}> {{
+            y = Resize <mode = "nearest", coordinate_transformation_mode = "{mode}"> (x, "", s) }}"""
+        found = converted(text, _OPENCV)
+        assert operators(found) == ["Resize"]
+        assert [one.s for one in found.graph.node[0].attribute if one.name == "nearest_mode"] == [b"floor"]
+
+
+class TestScalars:
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
+    def test_of_computed_scalars(self, runtime: str) -> None:
+        text = """g (float[2,3] x) => (float y) {
+            m = ReduceMax <keepdims = 0> (x) n = Neg (x) l = ReduceMax <keepdims = 0> (n) y = Add (m, l) }"""
+        assert operators(converted(text, runtime, opset=11))[-1] == "ReduceMax"
+
+
+def test_values_named_as_quantized_are_refused() -> None:
+    """OpenCV 4.5 looks for their scale by the name."""
+    text = "g (float[2,3] x) => (float[2,3] y) { r_quantized = Relu (x) y = Neg (r_quantized) }"
+    refused(text, _OPENCV, because="another name would do")
+    assert operators(converted(text.replace("quantized", "quantized_1"), _OPENCV)) == ["Relu", "Neg"]
