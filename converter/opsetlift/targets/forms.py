@@ -192,6 +192,8 @@ class Form:
     joins_beside_channels: bool = False
     """Whether a constant of several numbers, smaller than the result, has axes above 1 other than the second one of the
     result and those that follow it without a gap."""
+    widens_axes_in_between: bool = False
+    """Whether it repeats an input along several axes that are between others."""
     joins_more_than_channels: bool = False
     """Whether a constant of several numbers has axes above 1 other than the second one of the result."""
     joins_channels_behind: frozenset[str] = frozenset()
@@ -305,6 +307,7 @@ class Form:
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
+            (self.widens_axes_in_between, lambda node, _, scope: _widens_axes_in_between(node, scope)),
             (self.joins_more_than_channels, lambda node, _, scope: _joins_more_than_channels(node, scope)),
             (
                 self.joins_channels_behind,
@@ -807,6 +810,22 @@ def _joins_beside_channels(node: NodeProto, scope: ScopeFacts) -> bool:
         if shape != result and long != list(range(_CHANNELS, _CHANNELS + len(long))):
             return True
     return False
+
+
+def _widens_axes_in_between(node: NodeProto, scope: ScopeFacts) -> bool:
+    result = scope.shape(node.output[0]) or []
+    for shape in (scope.shape(name) or [] for name in node.input if name):
+        padded = [1] * (len(result) - len(shape)) + shape
+        kept = [axis for axis, size in enumerate(padded) if size != 1]
+        if any(
+            after - before > _ONE_IN_BETWEEN and result[before + 1 : after] != [1] * (after - before - 1)
+            for before, after in pairwise(kept)
+        ):
+            return True
+    return False
+
+
+_ONE_IN_BETWEEN = 2
 
 
 def _joins_more_than_channels(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -127,12 +127,12 @@ class NodeWalk(ScopeValues):
                 return fitted
             except (SiteRefused, Stopped) as refused:
                 reason = refused.reason.sentence if isinstance(refused, Stopped) else refused.sentence
-                sentences += [] if reason in sentences else [reason.removeprefix(f"{objection}; ")]
+                sentences += reason.split("; ")
                 if given is not node:
                     node.CopyFrom(given)
             finally:
                 self._is_first_attempt = around
-        raise Stopped(SiteRefused(Why.TARGET, "; ".join(sentences)), None)
+        raise Stopped(SiteRefused(Why.TARGET, "; ".join(dict.fromkeys(sentences))), None)
 
     def _fallbacks(self, node: NodeProto, domain: str) -> tuple[Rule, ...]:
         """What to try for a node that the runtime does not accept, in this order."""
