@@ -19,7 +19,7 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.separating import put_sums_before
+from opsetlift_rules.helpers.separating import put_maxima_before, put_sums_before
 
 
 def multiply_and_sum_integers(site: Site) -> None:
@@ -203,5 +203,5 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Gemm", _WITH_A_TERM_OR_IN_PARTS),
-    Fallback("MatMul", give_matrices_one_rank_or_multiply_vectors),
+    Fallback("MatMul", give_matrices_one_rank_or_multiply_vectors, otherwise=put_maxima_before),
 ]
