@@ -174,7 +174,7 @@ def _left(target: Target, book: RuleBook) -> Iterator[str]:
         )
     lacking = sorted(target.operators_lacking)
     known = {operator for domain, operator in histories() if domain in CONVERTED_DOMAINS}
-    replaced = [one for one in lacking if any(book.fallback(domain, one) for domain in CONVERTED_DOMAINS)]
+    replaced = [one for one in lacking if any(book.fallbacks(domain, one) for domain in CONVERTED_DOMAINS)]
     refused = [one for one in lacking if (one in known or "." in one) and one not in replaced]
     if refused:
         yield _sourced(

@@ -15,7 +15,7 @@ from functools import reduce
 
 import numpy
 
-from opsetlift.rulebook.rule import Apply, Fallback, Rule, RuleLike, Step, exact_cast, rounding, unchanged
+from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, exact_cast, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
@@ -286,18 +286,18 @@ def compute_int64_min_max_by_halves(site: Site) -> None:
     site.replace(result)
 
 
-def reduce_by_others_or_the_last_of_three_axes(site: Site) -> None:
-    """Write a reduction of floats by others that the runtime has; one that it has along the last of three axes.
+def reduce_rows(site: Site) -> None:
+    """Write a reduction of floats that the runtime has along the last of three axes; another one by those.
 
-    The minimum is the negative of the largest negative. The logarithm of a sum of exponents is taken of numbers less
-    the largest one, which is finite there: the sum does not overflow, and infinities stay.
+    The minimum is the negative of the largest negative.
     """
-    shape, result, axes = known_shape(site, 0), known_shape(site, site.output(0)), _known_axes(site)
-    if site.dtype(0) not in FLOATING or shape is None or result is None or not axes or not math.prod(shape):
+    known = _known_reduction(site)
+    if known is None:
         return
+    shape, result, axes = known
     op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
     if not site.computes(site.node.op_type, T=site.dtype(0)):
-        by_others = _reduced_by_others(site, op, shape, axes)
+        by_others = _reduced_by_others(site, op, None if len(axes) == len(shape) else axes)
         if by_others is not None:
             site.replace(by_others)
         return
@@ -308,6 +308,50 @@ def reduce_by_others_or_the_last_of_three_axes(site: Site) -> None:
     stacked = op.Reshape(value, site.constant([1, rows, length], "int64", "stacked"))
     reduced = op.emit(site.node.op_type, stacked, axes=[2], keepdims=1)
     site.replace(op.Reshape(reduced, site.constant(result, "int64", "shape")))
+
+
+def _reduced_by_others(site: Site, op: Operators, axes: list[int] | None) -> str | None:
+    keepdims, value = site.attribute("keepdims", 1), site.input(0)
+    match site.node.op_type:
+        case "ReduceMin":
+            return str(op.Neg(op.ReduceMax(op.Neg(value), axes=axes, keepdims=keepdims)))
+        case "ReduceL1":
+            return str(op.ReduceSum(op.Abs(value), axes=axes, keepdims=keepdims))
+        case "ReduceSumSquare":
+            return str(op.ReduceSum(op.Mul(value, value), axes=axes, keepdims=keepdims))
+        case "ReduceL2":
+            return str(op.Sqrt(op.ReduceSum(op.Mul(value, value), axes=axes, keepdims=keepdims)))
+        case "ReduceLogSum":
+            return str(op.Log(op.ReduceSum(value, axes=axes, keepdims=keepdims)))
+    return None
+
+
+def add_exponentials_of_rows(site: Site) -> None:
+    """Write the logarithm of a sum of exponentials by other reductions, or along the last of three axes.
+
+    The largest number is taken off the others, and added to the logarithm: the sum does not overflow. It is finite
+    there, so that infinities stay.
+    """
+    known, dtype = _known_reduction(site), site.dtype(0)
+    if known is None or site.computes(site.node.op_type, T=dtype):
+        reduce_rows(site)
+        return
+    site.rounds()
+    shape, result, axes = known
+    named = None if len(axes) == len(shape) else axes
+    op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
+    end = float(numpy.finfo(numpy_dtype(dtype)).max)
+    largest = op.Clip(op.ReduceMax(value, axes=named, keepdims=1), min=-end, max=end)
+    logarithm = op.Log(op.ReduceSum(op.Exp(op.Sub(value, largest)), axes=named, keepdims=1))
+    site.replace(op.Reshape(op.Add(logarithm, largest), site.constant(result, "int64", "shape")))
+
+
+def _known_reduction(site: Site) -> tuple[list[int], list[int], list[int]] | None:
+    """The shapes of a reduction of floats and of its result, and the axes; None where something is not known."""
+    shape, result, axes = known_shape(site, 0), known_shape(site, site.output(0)), _known_axes(site)
+    if site.dtype(0) not in FLOATING or shape is None or result is None or not axes or not math.prod(shape):
+        return None
+    return shape, result, axes
 
 
 def _known_axes(site: Site) -> list[int] | None:
@@ -322,33 +366,6 @@ def _known_axes(site: Site) -> list[int] | None:
     if axes:
         return sorted(counted_from_front(site, axes, rank))
     return [] if site.attribute("noop_with_empty_axes", 0) else list(range(rank))
-
-
-def _reduced_by_others(site: Site, op: Operators, shape: list[int], axes: list[int]) -> str | None:
-    keepdims, value = site.attribute("keepdims", 1), site.input(0)
-
-    def along(operator: str, numbers: str, keepdims: int = keepdims) -> str:
-        return str(op.emit(operator, numbers, axes=None if len(axes) == len(shape) else axes, keepdims=keepdims))
-
-    match site.node.op_type:
-        case "ReduceMin":
-            return str(op.Neg(along("ReduceMax", op.Neg(value))))
-        case "ReduceL1":
-            return along("ReduceSum", op.Abs(value))
-        case "ReduceSumSquare":
-            return along("ReduceSum", op.Mul(value, value))
-        case "ReduceL2":
-            return str(op.Sqrt(along("ReduceSum", op.Mul(value, value))))
-        case "ReduceLogSum":
-            return str(op.Log(along("ReduceSum", value)))
-        case "ReduceLogSumExp":
-            site.rounds()
-            end = float(numpy.finfo(numpy_dtype(site.dtype(0))).max)
-            largest = op.Clip(along("ReduceMax", value, keepdims=1), min=-end, max=end)
-            logarithm = op.Log(along("ReduceSum", op.Exp(op.Sub(value, largest)), keepdims=1))
-            result = known_shape(site, site.output(0))
-            return str(op.Reshape(op.Add(logarithm, largest), site.constant(result, "int64", "shape")))
-    return None
 
 
 _AXES = "11 states the range of axes, [-r, r-1], which 1 leaves open; non-negative axes mean the same"
@@ -402,26 +419,22 @@ STEPS = [
 ]
 
 
-def _fallback(operator: str, rule: Apply, otherwise: RuleLike = reduce_by_others_or_the_last_of_three_axes) -> Fallback:
-    return Fallback(operator, or_reduce_all_axes_otherwise(rule), otherwise=otherwise)
-
-
 _EXPONENTIALS = rounding(
-    reduce_by_others_or_the_last_of_three_axes,
+    add_exponentials_of_rows,
     ulps=4,
     when="the runtime lacks the reduction",
     because="the exponentials, their sum and its logarithm are rounded one by one",
 )
 
 FALLBACKS = [
-    _fallback("ReduceSum", sum_integers_in_parts),
-    _fallback("ReduceMax", compute_int64_min_max_by_halves),
-    _fallback("ReduceMin", compute_int64_min_max_by_halves),
-    _fallback("ReduceProd", multiply_vector_elements),
-    _fallback("ReduceMean", sort_axes_or_negate_twice),
-    _fallback("ReduceL1", sort_axes),
-    _fallback("ReduceL2", sort_axes),
-    _fallback("ReduceLogSum", sort_axes),
-    _fallback("ReduceLogSumExp", sort_axes, _EXPONENTIALS),
-    _fallback("ReduceSumSquare", sort_axes),
+    Fallback("ReduceSum", or_reduce_all_axes_otherwise(sum_integers_in_parts), otherwise=reduce_rows),
+    Fallback("ReduceMax", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves), otherwise=reduce_rows),
+    Fallback("ReduceMin", or_reduce_all_axes_otherwise(compute_int64_min_max_by_halves), otherwise=reduce_rows),
+    Fallback("ReduceProd", or_reduce_all_axes_otherwise(multiply_vector_elements), otherwise=reduce_rows),
+    Fallback("ReduceMean", or_reduce_all_axes_otherwise(sort_axes_or_negate_twice), otherwise=reduce_rows),
+    Fallback("ReduceL1", or_reduce_all_axes_otherwise(sort_axes), otherwise=reduce_rows),
+    Fallback("ReduceL2", or_reduce_all_axes_otherwise(sort_axes), otherwise=reduce_rows),
+    Fallback("ReduceLogSum", or_reduce_all_axes_otherwise(sort_axes), otherwise=reduce_rows),
+    Fallback("ReduceLogSumExp", or_reduce_all_axes_otherwise(sort_axes), otherwise=_EXPONENTIALS),
+    Fallback("ReduceSumSquare", or_reduce_all_axes_otherwise(sort_axes), otherwise=reduce_rows),
 ]
