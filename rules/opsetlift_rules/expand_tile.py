@@ -18,7 +18,8 @@ from opsetlift.specification.wider_dtypes import holds
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
-from opsetlift_rules.helpers.broadcasting import tile_onto
+from opsetlift_rules.helpers.broadcasting import common_shape, tile_onto
+from opsetlift_rules.helpers.counting import LARGEST_TABLE
 from opsetlift_rules.helpers.moving import move_elements
 
 _RANKS_DECIDE = "below opset 8 a tensor is repeated by a count for each dimension"
@@ -123,7 +124,7 @@ def expand_by_tiling(site: Site) -> None:
 
     First the value gets as many axes as the shape: some runtimes take a vector for a column.
     """
-    shape, wanted = known_shape(site, 0), known_shape(site, site.output(0))
+    shape, wanted = known_shape(site, 0), _wanted_shape(site)
     if shape is not None and wanted is not None and len(shape) < len(wanted):
         padded = [1] * (len(wanted) - len(shape)) + shape
         site.set_input(0, site.op.Reshape(site.input(0), site.constant(padded, "int64", "padded")))
@@ -140,8 +141,12 @@ def repeat_columns_of_an_image(site: Site) -> None:
     What is repeated becomes the only column of an image, which is made as wide as it is to be repeated. Neighbouring
     axes are repeated at once; where others follow, a Transpose brings the copies before them.
     """
-    shape, wanted = known_shape(site, 0), known_shape(site, site.output(0))
+    shape, wanted, known = known_shape(site, 0), _wanted_shape(site), site.content(0)
     if shape is None or wanted is None or not math.prod(wanted):
+        return
+    if known is not None:
+        if math.prod(wanted) <= LARGEST_TABLE:
+            site.replace(site.constant(numpy.broadcast_to(known, wanted).copy(), hint="repeated"))
         return
     op, value = site.op_at(opsets.RESIZE), site.input(0)
     own = [1] * (len(wanted) - len(shape)) + shape
@@ -159,10 +164,20 @@ def repeat_columns_of_an_image(site: Site) -> None:
     site.replace(op.Reshape(value, site.constant(wanted, "int64", "shape")))
 
 
+def _wanted_shape(site: Site) -> list[int] | None:
+    """The shape that Expand gives, where it is known; what the model declares of it is not asked."""
+    shape, wanted = known_shape(site, 0), site.constant_value(1)
+    if shape is None or wanted is None:
+        return None
+    found = common_shape([[*shape], wanted.reshape(-1).tolist()]) or []
+    sizes = [size for size in found if isinstance(size, int)]
+    return sizes if len(sizes) == max(len(shape), wanted.size) else None
+
+
 def tile_by_expanding(site: Site) -> None:
     """Write Tile by constant counts as Expand, between Reshapes that put an axis of size 1 before each repeated one."""
     shape, repeats = known_shape(site, 0), site.constant_value(1)
-    if shape is None or repeats is None:
+    if shape is None or repeats is None or site.target < opsets.EXPAND:
         return
     apart: list[int] = []
     wanted: list[int] = []

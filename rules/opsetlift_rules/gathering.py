@@ -168,11 +168,13 @@ def gather_by_slices_or_products(site: Site) -> None:
     For the product each index becomes a row that is 1 in its column, and 0 in all others. It selects finite numbers as
     they are, but for -0.
     """
-    shape, result = known_shape(site, 0), known_shape(site, site.output(0))
-    indices, wanted = site.constant_value(1), known_shape(site, 1)
-    if shape is None or result is None or wanted is None or not math.prod(result):
+    shape, indices, wanted = known_shape(site, 0), site.constant_value(1), known_shape(site, 1)
+    if shape is None or wanted is None:
         return
     axis = counted_from_front(site, [site.attribute("axis", 0)], len(shape), name="axis")[0]
+    result = [*shape[:axis], *wanted, *shape[axis + 1 :]]
+    if not math.prod(result):
+        return
     op = site.op_at(opsets.SLICE_INPUTS)
     if indices is not None and not ((-shape[axis] <= indices) & (indices < shape[axis])).all():
         return

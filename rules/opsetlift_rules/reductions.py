@@ -348,9 +348,11 @@ def add_exponentials_of_rows(site: Site) -> None:
 
 def _known_reduction(site: Site) -> tuple[list[int], list[int], list[int]] | None:
     """The shapes of a reduction of floats and of its result, and the axes; None where something is not known."""
-    shape, result, axes = known_shape(site, 0), known_shape(site, site.output(0)), _known_axes(site)
-    if site.dtype(0) not in FLOATING or shape is None or result is None or not axes or not math.prod(shape):
+    shape, axes = known_shape(site, 0), _known_axes(site)
+    if site.dtype(0) not in FLOATING or shape is None or not axes or not math.prod(shape):
         return None
+    one = [1] if site.attribute("keepdims", 1) else []
+    result = [size for axis, length in enumerate(shape) for size in (one if axis in axes else [length])]
     return shape, result, axes
 
 

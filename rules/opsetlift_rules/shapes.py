@@ -379,7 +379,9 @@ _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 def take_the_largest_of_one(site: Site) -> None:
     """Make a scalar of one number as the largest of all, for runtimes that give axes to what is reshaped."""
     shape, dtype = known_shape(site, 0), site.dtype(0)
-    if known_shape(site, site.output(0)) != [] or not shape or dtype not in (*FIRST_FLOATS, "bool"):
+    if known_shape(site, site.output(0)) != [] or not shape or math.prod(shape) != 1:
+        return
+    if dtype not in (*FIRST_FLOATS, "bool"):
         return
     op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
     if dtype == "bool":

@@ -154,6 +154,8 @@ class Form:
     """Whether an input that is no copy by Identity may have no elements along the attribute axis."""
     reads_graph_inputs: bool = False
     """Whether one of its inputs is an input of the graph."""
+    comes_from_scalar_inputs: bool = False
+    """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
     """Attributes and constant inputs, each with a magnitude that one of its numbers reaches."""
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -330,6 +332,7 @@ class Form:
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
+            (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.numbers, self._has_the_numbers),
             (self.has_other_powers, lambda node, _, scope: _has_other_powers(node, scope)),
@@ -700,6 +703,17 @@ def _is_behind(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) ->
         if any(one.op_type in operators for one in producers):
             return True
         pending = {name for one in producers for name in one.input if name}
+    return False
+
+
+def _comes_from_scalar_inputs(node: NodeProto, scope: ScopeFacts) -> bool:
+    pending = set(node.input[:1])
+    for _ in range(_MOST_STEPS_BEHIND):
+        pending = {name for name in pending if scope.shape(name) == [] and not scope.is_constant(name)}
+        producers = {name: scope.producer(name) for name in pending}
+        if None in producers.values():
+            return True
+        pending = {name for one in producers.values() if one is not None for name in one.input if name}
     return False
 
 

@@ -74,11 +74,13 @@ def compute_side_by_side(site: Site) -> None:
     For runtimes that repeat few inputs, or take the first axis for a batch that constants do not have, or merge the
     node with the ones before it, which a Reshape keeps apart.
     """
-    shape = known_shape(site, site.output(0))
-    shapes = [known_shape(site, name) for name in site.inputs]
+    shapes = [shape for name in site.inputs if (shape := known_shape(site, name)) is not None]
     constants = [site.content(name) for name in site.inputs]
-    size = math.prod(shape or [])
-    if shape is None or None in shapes or not 0 < size <= LARGEST_TABLE or all(one is not None for one in constants):
+    if len(shapes) < len(constants) or all(one is not None for one in constants):
+        return
+    shape = [size for size in common_shape([[*one] for one in shapes]) or [] if isinstance(size, int)]
+    size = math.prod(shape)
+    if len(shape) < max(map(len, shapes)) or not 0 < size <= LARGEST_TABLE:
         return
     op = site.op_at(max(site.opset, opsets.EXPAND))
     has_constants = any(one is not None for one in constants)
