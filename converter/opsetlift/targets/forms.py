@@ -139,6 +139,8 @@ class Form:
     """Operators of which one computes its first input, or what that is computed from, up to a dozen nodes before."""
     not_behind: frozenset[str] = frozenset()
     """Operators of which none does."""
+    second_not_read_by: frozenset[str] = frozenset()
+    """Operators none of which reads its second output in the model as it was given."""
     not_read_by: frozenset[str] = frozenset()
     """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
@@ -301,6 +303,7 @@ class Form:
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
             (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
+            (self.second_not_read_by, lambda node, _, scope: not _is_read_by(node, self.second_not_read_by, scope, 1)),
             (self.is_read, lambda node, _, scope: _is_read(node, scope)),
             (self.gives_graph_outputs, lambda node, _, scope: _gives_graph_outputs(node, scope)),
             (self.may_resize_channels, lambda node, _, scope: _may_resize_channels(node, scope)),
@@ -717,8 +720,9 @@ def _comes_from_scalar_inputs(node: NodeProto, scope: ScopeFacts) -> bool:
     return False
 
 
-def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts) -> bool:
-    return any(one.op_type in operators and node.output[0] in one.input for one in scope.container.node)
+def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts, place: int = 0) -> bool:
+    name = node.output[place] if place < len(node.output) else ""
+    return bool(name) and any(one.op_type in operators and name in one.input for one in scope.container.node)
 
 
 def _is_read(node: NodeProto, scope: ScopeFacts) -> bool:
