@@ -148,6 +148,15 @@ class TestNormalizations:
         (node,) = converted(text, _OPENCV).graph.node
         assert "epsilon" in {one.name for one in node.attribute}
 
+    @pytest.mark.parametrize("batch", [1, 2])
+    def test_in_opencv_4_14_are_of_numbers_without_their_mean(self, batch: int) -> None:
+        """It takes the variance for a difference of squares: of numbers far from 0 that has few digits."""
+        shape = f"float[{batch},3,4,4]"
+        text = f"""g ({shape} x) => ({shape} y) <float[3] s = {{1, 2, 3}}, float[3] b = {{4, 5, 6}}> {{
+            y = InstanceNormalization (x, s, b) }}"""
+        found = operators(converted(text, "opencv==4.14"))
+        assert [one for one in found if one != "Reshape"] == ["ReduceMean", "Sub", "InstanceNormalization"]
+
 
 class TestGather:
     def test_stretches_of_indices_are_sliced(self) -> None:

@@ -40,18 +40,26 @@ def reshape_other_ranks_to_images(site: Site) -> None:
 
 
 def normalize_a_batch_of_one(site: Site) -> None:
-    """Write epsilon out, and several images as one with all their channels, each of which is normalized by itself."""
-    shape = known_shape(site, 0)
-    if not has_attribute(site, "epsilon"):
-        site.set_attribute("epsilon", _EPSILON)
+    """Write epsilon out, and several images as one with all their channels, each of which is normalized by itself.
+
+    Where nothing of that is left to do, the mean is taken off before.
+    """
+    shape, dims = known_shape(site, 0), site.shape(0)
     parameters = [value for position in (1, 2) if (value := site.content(position)) is not None]
-    if shape is None or not prod(shape) or shape[0] == 1 or len(parameters) < len(site.inputs) - 1:
-        return
-    batch, channels, *spatial = shape
+    has_epsilon = has_attribute(site, "epsilon")
+    if not has_epsilon:
+        site.set_attribute("epsilon", _EPSILON)
     op = site.op
-    inputs = [op.Reshape(site.input(0), site.constant([1, batch * channels, *spatial], "int64", "channels"))]
-    inputs += [site.constant(numpy.tile(value, batch), hint="repeated") for value in parameters]
-    site.replace(op.Reshape(op.copy(*inputs), site.constant(shape, "int64", "shape")))
+    if shape is not None and 0 not in shape and shape[0] > 1 and len(parameters) == len(site.inputs) - 1:
+        batch, channels, *spatial = shape
+        inputs = [op.Reshape(site.input(0), site.constant([1, batch * channels, *spatial], "int64", "channels"))]
+        inputs += [site.constant(numpy.tile(value, batch), hint="repeated") for value in parameters]
+        site.replace(op.Reshape(op.copy(*inputs), site.constant(shape, "int64", "shape")))
+    elif has_epsilon and dims is not None:
+        site.rounds()
+        op = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE)
+        mean = op.ReduceMean(site.input(0), axes=list(range(2, len(dims))), keepdims=1)
+        site.set_input(0, op.Sub(site.input(0), mean))
 
 
 _EPSILON = 1e-5
@@ -298,8 +306,15 @@ _WITH_SCALES_APART = rounding(
     because="the product and the sum round one by one",
 )
 
+_CENTRED = rounding(
+    normalize_a_batch_of_one,
+    ulps=16,
+    when="the runtime loses digits of numbers far from 0, so that their mean is taken off before",
+    because="the mean is rounded before it is taken off",
+)
+
 FALLBACKS = [
     Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
-    Fallback("InstanceNormalization", reshape_other_ranks_to_images, otherwise=normalize_a_batch_of_one),
+    Fallback("InstanceNormalization", reshape_other_ranks_to_images, otherwise=_CENTRED),
     Fallback("LayerNormalization", _WITH_SCALES_APART),
 ]
