@@ -60,6 +60,9 @@ def normalize_a_batch_of_one(site: Site) -> None:
         op = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE)
         mean = op.ReduceMean(site.input(0), axes=list(range(2, len(dims))), keepdims=1)
         site.set_input(0, op.Sub(site.input(0), mean))
+    else:
+        # A new node, which is looked at in its turn.
+        site.replace(op.copy(*site.inputs))
 
 
 _EPSILON = 1e-5
