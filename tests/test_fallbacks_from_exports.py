@@ -324,22 +324,26 @@ class TestOpenCV414:
 class TestDoublesInOpenVINO20214:
     """It merges factors and terms that are constants with those before, which fails for doubles."""
 
-    def test_powers_of_two_divide(self) -> None:
-        text = "g (double[3] x) => (double[3] y) <double k = {3}, double two = {2}> { p = Mul (x, k) y = Mul (p, two) }"
-        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Div"]
+    _TEXT = (
+        "g (float[{1}] f) => (double[{1}] y) <double k = {{3}}, double two = {{2}}> {{ x = Cast <to = 11> (f) {0} }}"
+    )
 
-    @pytest.mark.parametrize("first", ["Mul", "Add"])
-    def test_other_factors_meet_a_row(self, first: str) -> None:
-        text = f"g (double[3] x) => (double[3] y) <double k = {{3}}> {{ p = {first} (x, k) y = Mul (p, k) }}"
-        assert operators(converted(text, "openvino==2021.4")) == [first, "Reshape", "Mul", "Reshape"]
+    @pytest.mark.parametrize(
+        ("nodes", "shape", "found"),
+        [
+            ("p = Mul (x, k) y = Mul (p, two)", "3", ["Mul", "Div"]),
+            ("p = Mul (x, k) y = Mul (p, k)", "3", ["Mul", "Reshape", "Mul", "Reshape"]),
+            ("p = Add (x, k) y = Mul (p, k)", "3", ["Add", "Reshape", "Mul", "Reshape"]),
+            ("p = Mul (x, k) y = Mul (p, k)", "2,3", ["Mul", "Max", "Mul"]),
+            ("v = Neg (x) p = Mul (x, k) y = Mul (p, v)", "3", ["Neg", "Mul", "Mul"]),
+        ],
+    )
+    def test_are_kept_apart(self, nodes: str, shape: str, found: list[str]) -> None:
+        assert operators(converted(self._TEXT.format(nodes, shape), "openvino==2021.4")) == found
 
-    def test_other_factors_of_matrices_are_kept_apart(self) -> None:
-        text = "g (double[2,3] x) => (double[2,3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, k) }"
-        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Max", "Mul"]
-
-    def test_computed_factors_stay(self) -> None:
-        text = "g (double[3] x, double[3] v) => (double[3] y) <double k = {3}> { p = Mul (x, k) y = Mul (p, v) }"
-        assert operators(converted(text, "openvino==2021.4")) == ["Mul", "Mul"]
+    def test_are_no_inputs(self) -> None:
+        with pytest.raises(ConversionRefused, match="takes no inputs of that dtype"):
+            converted("g (double[3] x) => (double[3] y) { y = Neg (x) }", "openvino==2021.4")
 
 
 @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])

@@ -111,7 +111,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
 
     A constant minus a value is the value's negative plus the constant, the same number; a sum of floats is a
     difference with a negative, which no optimiser takes for the bias of the node before, and a difference such a sum,
-    which none takes for that from a mean. Where only a constant is left, the Max of the value and itself comes before.
+    which none takes for that from a mean. Where only a constant is left, or what is subtracted or divided by is
+    repeated along the last axis, the Max of the value and itself comes before.
     """
     operator = site.node.op_type
     if not site.computes(operator, T=site.dtype(0)):
@@ -133,6 +134,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         return
     elif (scalar := _as_scalar(site)) is not None:
         site.set_input(1, scalar)
+    elif operator in ("Sub", "Div") and not is_constant(site, 1) and _is_repeated_along_the_last_axis(site):
+        put_maxima_before(site, 1)
     elif operator == "Add" and site.dtype(0) in FLOATING and not is_constant(site, 1):
         site.replace(op.Sub(second, op.Neg(first)))
     elif is_sum:
@@ -141,6 +144,10 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.replace(op.Add(first, op.Neg(second)))
     elif is_constant(site, 0) or is_constant(site, 1):
         put_maxima_before(site, 0 if is_constant(site, 1) else 1, dtypes=(*FIRST_FLOATS, "int32", "int64"))
+
+
+def _is_repeated_along_the_last_axis(site: Site) -> bool:
+    return (site.shape(1) or [])[-1:] == [1] != (site.shape(0) or [])[-1:]
 
 
 def _repeated_constant(site: Site) -> str | None:

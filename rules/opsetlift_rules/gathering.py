@@ -19,9 +19,10 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.dimensions import reshape_exactly
+from opsetlift_rules.helpers.indices_from_front import count_indices_from_front
 from opsetlift_rules.helpers.positions import Positions, tuple_length
 from opsetlift_rules.helpers.separating import put_maxima_before
-from opsetlift_rules.helpers.signs import added_where, is_negative
+from opsetlift_rules.helpers.signs import added_where, is_negative, number_added_where
 
 
 def make_indices_non_negative(site: Site) -> None:
@@ -38,12 +39,13 @@ def make_indices_non_negative(site: Site) -> None:
     dtype = site.dtype(1)
     op = site.op_at(opsets.BFLOAT16)
     name = site.input(1)
+    counts_back = is_negative(site, op, name)
     if isinstance(size, int):
-        whole = site.constant(size, dtype, "size")
-    else:
-        position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), hint="axis")
-        whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
-    site.set_input(1, added_where(op, is_negative(site, op, name), name, whole, dtype))
+        site.set_input(1, number_added_where(site, op, counts_back, name, size, dtype))
+        return
+    position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), hint="axis")
+    whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
+    site.set_input(1, added_where(op, counts_back, name, whole, dtype))
 
 
 def gather_elements_from_flat_data(site: Site) -> None:
@@ -105,7 +107,10 @@ def cast_slices_or_gather_them_from_flat_data(site: Site) -> None:
 def make_indices_non_negative_or_cast(site: Site) -> None:
     """Gather in a wider dtype that the runtime computes; else by non-negative indices."""
     if site.computes("Gather", T=site.dtype(0), Tind=site.dtype(1)):
-        make_indices_non_negative(site)
+        if site.opset < opsets.MOD:
+            make_indices_non_negative(site)
+        else:
+            count_indices_from_front(site)
     elif not site.computes("Gather", Tind="int64"):
         return
     elif site.dtype(1) != "int64":
@@ -242,6 +247,6 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("Gather", make_indices_non_negative_or_cast, otherwise=gather_by_slices_or_products),
-    Fallback("GatherElements", gather_from_a_part_of_the_data),
+    Fallback("GatherElements", gather_from_a_part_of_the_data, otherwise=count_indices_from_front),
     Fallback("GatherND", cast_slices_or_gather_them_from_flat_data),
 ]

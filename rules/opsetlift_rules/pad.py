@@ -95,7 +95,7 @@ def move_inputs_to_attributes(site: Site) -> None:
         if dtype in FIRST_FLOATS
         else exact_wider_dtype(dtype, [tensor_type(one) for one in FIRST_FLOATS], site.opset)
     )
-    if pads is None or value is None or compute_dtype is None:
+    if pads is None or value is None or compute_dtype is None or site.attribute("mode", "constant") == "wrap":
         site.replace(pad_by_gather(site))
         return
     attributes: dict[str, object] = {"pads": pads.reshape(-1).tolist()}
@@ -128,12 +128,14 @@ def pad_other_types_by_cast_or_gather(site: Site) -> None:
     """Pad types of Pad-13 that Pad-11 does not take: booleans as integers, strings and complex numbers by Gather."""
     if site.dtype(0) in ("string", "complex64", "complex128"):
         site.replace(pad_by_gather(site))
-    else:
+    elif not _gathered_where_wrapped(site):
         widen_if_lost(site)
 
 
 def expand_axes(site: Site) -> None:
     """Write the pads of Pad-18 for all axes: Pad-13 has no axes input."""
+    if _gathered_where_wrapped(site):
+        return
     if not site.input(3):
         site.remove_input(3)
         return
@@ -162,8 +164,18 @@ def _pads_of_all_axes(site: Site, op: Operators, rank: int) -> str:
 
 def gather_wrapped_elements(site: Site) -> None:
     """Replace Pad-19 in wrap mode, which Pad-18 does not have, with Gather."""
-    if site.attribute("mode", "constant") == "wrap":
+    _gathered_where_wrapped(site)
+
+
+def _gathered_where_wrapped(site: Site) -> bool:
+    """Replace Pad in wrap mode with Gather, and say whether it is one.
+
+    Exporters of PyTorch write that mode at opset 18, too, and onnxruntime takes it there.
+    """
+    is_wrapped: bool = site.attribute("mode", "constant") == "wrap"
+    if is_wrapped:
         site.replace(pad_by_gather(site))
+    return is_wrapped
 
 
 # Padding by Gather: an index for every element of the result, axis by axis, in any dtype.

@@ -23,6 +23,7 @@ from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.counting import endless
 from opsetlift_rules.helpers.dimensions import divisor, reshape_exactly
+from opsetlift_rules.helpers.indices_from_front import count_indices_from_front, count_tuples_from_front
 from opsetlift_rules.helpers.positions import Number, Positions, tuple_length
 from opsetlift_rules.helpers.signs import added_where, is_negative
 from opsetlift_rules.helpers.zeros import zero
@@ -312,6 +313,6 @@ INTRODUCTIONS = [
 
 FALLBACKS = [
     Fallback("Scatter", leave_out_reduction_or_scatter_into_more),
-    Fallback("ScatterElements", leave_out_reduction_or_scatter_into_more),
-    Fallback("ScatterND", leave_out_reduction_or_scatter_rows),
+    Fallback("ScatterElements", leave_out_reduction_or_scatter_into_more, otherwise=count_indices_from_front),
+    Fallback("ScatterND", leave_out_reduction_or_scatter_rows, otherwise=count_tuples_from_front),
 ]

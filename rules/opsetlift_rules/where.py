@@ -121,7 +121,11 @@ def _gather(site: Site) -> None:
     number = "int64" if site.target >= opsets.INTEGERS_IN_ARITHMETIC else "double"
     sizes = [dim for dim in target or () if isinstance(dim, int)]
     count = math.prod(sizes)
-    if target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE:
+    is_known = target is not None and len(sizes) == len(target) and count <= LARGEST_TABLE
+    if is_known and number == "int64" and not site.computes("Where", T=number):
+        # Such runtimes may keep computed integers as floats, and join them with no constant ones.
+        number = "float"
+    if is_known:
         size = site.constant(count, number, "size")
         numbers = site.constant(numpy.arange(count, 2 * count).reshape(sizes).astype(_NUMPY[number]), hint="numbers")
     else:
@@ -132,14 +136,14 @@ def _gather(site: Site) -> None:
             numbers, size = op.Cast(numbers, to=number), op.Cast(size, to=number)
     indices = op.Sub(numbers, op.Mul(op.Cast(condition, to=number), size))
     if number != "int64":
-        indices = op.Cast(indices, to="int64")
+        indices = op.Cast(op.Floor(indices) if number == "float" else indices, to="int64")
     rows = [first, second]
     if target is None or len(target) != 1:
         rows = [op.Reshape(value, site.constant([-1], "int64", "row")) for value in rows]
     site.replace(gather_within(site, op.Concat(*rows, axis=0), indices))
 
 
-_NUMPY = {"int64": numpy.int64, "double": numpy.float64}
+_NUMPY = {"int64": numpy.int64, "float": numpy.float32, "double": numpy.float64}
 
 
 def _shape_at_run_time(site: Site, op: Operators) -> str:

@@ -68,9 +68,9 @@ def opsets_to_reach(
                 f"the model imports opset {opset} of {shown}; the installed onnx knows 1 to {latest_opset(domain)}"
             )
     reached = {domain: opset for domain, opset in wanted.items() if domain in everywhere}
-    if AI_ONNX not in everywhere and AI_ONNX_ML in reached:
-        # What takes the place of its operators may be of ai.onnx.
-        reached[AI_ONNX] = wanted.get(AI_ONNX) or _released_with(reached[AI_ONNX_ML], runtime)
+    if AI_ONNX not in everywhere and (AI_ONNX_ML in reached or runtime is not None):
+        # What takes the place of operators of ai.onnx.ml may be of ai.onnx, and so is what a runtime needs besides.
+        reached[AI_ONNX] = wanted.get(AI_ONNX) or _released_with(reached.get(AI_ONNX_ML, 1), runtime)
     return reached
 
 

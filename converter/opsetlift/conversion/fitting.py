@@ -12,7 +12,8 @@ from opsetlift.conversion.unread_inputs import read_all_inputs
 from opsetlift.conversion.walked import Walked
 from opsetlift.model.ir_version import natural_ir_version
 from opsetlift.model.notes import take_notes
-from opsetlift.model.scopes import subgraphs_within
+from opsetlift.model.scopes import imported_opsets, subgraphs_within
+from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.targets import Target
 
 
@@ -50,7 +51,19 @@ def fit(source: ModelProto, walked: Walked, ir: int | None, runtime: Target | No
         )
     if runtime is not None and (sentence := _forget_producer(walked, runtime, done)):
         done.notes.append(sentence)
+    _forget_unused_import(source, walked.model)
     return done
+
+
+def _forget_unused_import(source: ModelProto, model: ModelProto) -> None:
+    """Remove the import of ai.onnx that the walk added for what might take the place of nodes, where nothing did."""
+    if AI_ONNX in imported_opsets(source.opset_import):
+        return
+    containers = (model.graph, *subgraphs_within(model.graph))
+    if all(canonical_domain(node.domain) != AI_ONNX for one in containers for node in one.node):
+        kept = [one for one in model.opset_import if canonical_domain(one.domain) != AI_ONNX]
+        del model.opset_import[:]
+        model.opset_import.extend(kept)
 
 
 def _outputs_kept_apart(source: ModelProto, walked: Walked, runtime: Target) -> list[str]:

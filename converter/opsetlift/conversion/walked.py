@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+from onnx import ModelProto, NodeProto, OperatorSetIdProto
 
 from opsetlift.conversion.specialise import CallSite, specialisable, specialise, uncalled
 from opsetlift.conversion.walk import WalkState, walk_model
@@ -20,7 +20,6 @@ from opsetlift.model.scopes import (
     function_path,
     imported_opsets,
     root_path,
-    subgraphs,
 )
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.trace import AppliedRules, ConversionTrace
@@ -128,8 +127,7 @@ def walked_copy(
         InternalError: A rule is defective.
     """
     start = source
-    adds_ai_onnx = AI_ONNX in targets and AI_ONNX not in imported_opsets(source.opset_import)
-    if adds_ai_onnx:
+    if AI_ONNX in targets and AI_ONNX not in imported_opsets(source.opset_import):
         start = ModelProto()
         start.CopyFrom(source)
         start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
@@ -153,8 +151,6 @@ def walked_copy(
         start, sites = specialise(start, generic)
         calls += sites
     applied = _trace_of_source(walk.trace, source, start, calls)
-    if adds_ai_onnx and not _uses_ai_onnx(walk.model.graph):
-        walk.model.opset_import.pop()
     _stamp(walk.model, targets)
     left_out = [path for path in map(function_path, uncalled(source)) if path in walk.trace.dropped_functions]
     return Walked(walk.model, walk.trace, walk.names, applied, left_out, walk.model.graph.node[:])
@@ -206,13 +202,6 @@ def _walk(
     model = ModelProto()
     model.CopyFrom(start)
     return WalkState(start, model, targets, rule_book, exact=exact, base_dir=base_dir, facts=facts, runtime=runtime)
-
-
-def _uses_ai_onnx(graph: GraphProto) -> bool:
-    return any(
-        canonical_domain(node.domain) == AI_ONNX or any(_uses_ai_onnx(inner) for _, inner in subgraphs(node))
-        for node in graph.node
-    )
 
 
 def _functions_refused(model: ModelProto, refusals: list[Refusal]) -> set[FunctionKey]:

@@ -15,6 +15,9 @@ AI_ONNX_ML = "ai.onnx.ml"
 CONVERTED_DOMAINS = (AI_ONNX, AI_ONNX_ML)
 """The domains that OpsetLift has rules for; preview domains have one version each and hence no step."""
 
+PREVIEW_DOMAINS = ("ai.onnx.preview", "ai.onnx.preview.training")
+"""The domains in which ONNX tries out operators."""
+
 
 FLAGS = frozenset(
     """

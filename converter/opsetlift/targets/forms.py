@@ -18,6 +18,7 @@ from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import operands
+from opsetlift.targets.bounds import may_be_negative
 from opsetlift.targets.ranges import Range
 
 Grid = Mapping[str, frozenset[str]]
@@ -156,6 +157,8 @@ class Form:
     """Whether an input that is no copy by Identity may have no elements along the attribute axis."""
     reads_graph_inputs: bool = False
     """Whether one of its inputs is an input of the graph."""
+    may_be_negative: frozenset[str] = frozenset()
+    """Inputs that nodes compute, which may give numbers below 0, as far as their operators tell."""
     comes_from_scalar_inputs: bool = False
     """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
@@ -335,6 +338,7 @@ class Form:
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
+            (self.may_be_negative, self._may_have_negative_numbers),
             (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.numbers, self._has_the_numbers),
@@ -405,7 +409,9 @@ class Form:
         return max(
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
-            _MOST_STEPS_BEHIND if self.behind or self.not_behind or self.joins_channels_behind else 0,
+            _MOST_STEPS_BEHIND
+            if self.behind or self.not_behind or self.joins_channels_behind or self.may_be_negative
+            else 0,
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
@@ -481,6 +487,15 @@ class Form:
             if one.formal in self.negative and scope.holds(one.name, _is_partly_negative):
                 found.add(one.formal)
         return found >= self.negative
+
+    def _may_have_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        present = {one.formal: one.name for one in operands(node, definition)[0]}
+        return all(
+            formal in present
+            and not scope.is_constant(present[formal])
+            and may_be_negative(present[formal], scope, _MOST_STEPS_BEHIND)
+            for formal in self.may_be_negative
+        )
 
     def _resizes_the_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         before, after = scope.shape(node.input[0]), scope.shape(node.output[0])
@@ -623,7 +638,7 @@ class Form:
     def _stores_one_of_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         return any(
             dtype_of_type(scope.type_string(name) or "") in self.stored_dtypes
-            and scope.is_constant(name)
+            and self._is_known(name, scope)
             and _is_stored(name, scope)
             for name in node.input
             if name

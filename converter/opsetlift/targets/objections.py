@@ -12,7 +12,13 @@ from opsetlift.facts import ScopeFacts
 from opsetlift.model.scopes import called_function_key
 from opsetlift.specification import history
 from opsetlift.specification.dtypes import dtype_of_type, tensor_type
-from opsetlift.specification.history import AI_ONNX_ML, CONVERTED_DOMAINS, Definition, canonical_domain
+from opsetlift.specification.history import (
+    AI_ONNX_ML,
+    CONVERTED_DOMAINS,
+    PREVIEW_DOMAINS,
+    Definition,
+    canonical_domain,
+)
 from opsetlift.targets.forms import Grid, dtypes_of
 from opsetlift.targets.target import Target
 
@@ -50,6 +56,8 @@ def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) ->
         return ""
     if name in target.operators_lacking:
         return f"{target.called} has no {node.op_type} of {domain}"
+    if _is_left_out(domain, target):
+        return f"{target.called} is not known to have {node.op_type} of {domain}"
     for value in (*node.input, *node.output) if name in target.contributed_in_dtypes else ():
         spelt = scope.type_string(value) if value else None
         dtype = dtype_of_type(spelt) if spelt else None
@@ -58,6 +66,11 @@ def contributed_objection(node: NodeProto, scope: ScopeFacts, target: Target) ->
     signature = target.signatures.get((domain, node.op_type))
     objection = "" if signature is None else signature.objection(node)
     return objection and f"{target.called} {objection}"
+
+
+def _is_left_out(domain: str, target: Target) -> bool:
+    """Whether ONNX tries out operators in a domain, which no runtime has whose kernels are known."""
+    return domain in PREVIEW_DOMAINS and bool(target.kernels)
 
 
 def may_object(domain: str, operator: str, opset: int, possible: frozenset[str] | None, target: Target) -> bool:
@@ -131,6 +144,7 @@ def known_of_operators(
         if spelt in target.contributed_in_dtypes:
             is_lacking = frozenset(one for one in target.operators_lacking if one.startswith(f"{spelt} of "))
         signature = target.signatures.get(key)
+        is_lacking = is_lacking or _is_left_out(domain, target)
         if key not in target.operators_to_check and not is_lacking and signature is None:
             continue
         opset = opsets.get(domain)

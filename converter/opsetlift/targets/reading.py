@@ -100,8 +100,9 @@ expression that is found in it), `within` (operators, one of which holds the sub
 `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
 `gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
 or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
-`second_not_read_by` (operators, none of which reads its second output), `comes_from_scalar_inputs` (its first one is
-made of scalars, one of which is an input of the graph),
+`second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes compute,
+which may have numbers below 0), `comes_from_scalar_inputs` (its first one is made of scalars, one of which is an input
+of the graph),
 `joins_more_than_channels` (a constant has axes above 1 other than that of channels), `widens_axes_in_between` (several
 axes between others are repeated), `reduces_one_of_the_first_among_several` (of several axes that it names, not all),
 `magnitudes` (of attributes and constant inputs, as { B = 1e30 }: one number's is at least that), `numbers` (of constant

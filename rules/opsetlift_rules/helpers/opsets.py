@@ -41,6 +41,9 @@ SLICE_ATTRIBUTES = 9
 SLICE_INPUTS = 10
 """Slice takes its bounds and axes as inputs."""
 
+MOD = 10
+"""Mod is introduced."""
+
 RESIZE = 10
 """Resize is introduced: the nearest element is the one before."""
 
