@@ -130,5 +130,9 @@ def _of_two(
     reserve(math.prod(stack + rows + columns))
     ours = a.laid_out(shared + left + inner, sizes).reshape(*stack, math.prod(rows), math.prod(terms))
     theirs = b.laid_out(shared + inner + right, sizes).reshape(*stack, math.prod(terms), math.prod(columns))
+    if inner and not right:
+        # The rows meet a vector: each in a product of its own, as those of one matrix may depend on one another.
+        ours = ours.reshape(*stack, *rows, 1, math.prod(terms))
+        theirs = theirs.reshape(*stack, *(1 for _ in rows), math.prod(terms), 1)
     result = product(ours, theirs) if inner else ours * theirs
     return _Labelled(result.reshape([*stack, *rows, *columns]), (*shared, *left, *right))
