@@ -71,10 +71,6 @@ RESULTS: dict[str, tuple[OneNode, Any]] = {
     ),
     "one element is its own reflection": (node("Pad", 11, floats(4), ints(1, 1), mode="reflect"), floats(4, 4, 4)),
     "wrapping goes on around": (node("Pad", 19, floats(1, 2), ints(3, 1), mode="wrap"), floats(2, 1, 2, 1, 2, 1)),
-    "wrapping before 19, as exporters write it": (
-        node("Pad", 11, floats(1, 2), ints(3, 1), mode="wrap"),
-        floats(2, 1, 2, 1, 2, 1),
-    ),
     "strings are padded with empty ones": (node("Pad", 13, strings("a"), ints(0, 1)), strings("a", "")),
     "Pad-18 takes axes": (node("Pad", 18, floats([1]), ints(0, 1), None, ints(-1)), floats([1, 0])),
     "an odd crop starts left of the center": (node("CenterCropPad", 18, floats(1, 2, 3, 4), ints(1)), floats(2)),
