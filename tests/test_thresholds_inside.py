@@ -131,4 +131,10 @@ def test_numbers_inside_count(kind: str, behind: int) -> None:
     one, other = models(kind, behind)
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
     assert prove_passes(one, other, ulps=0, seed=0, base_dir="").outcome is Outcome.DIFFERENT
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.quick_share(4)
+def test_a_model_is_like_itself(kind: str) -> None:
+    one, _ = models(kind, 0)
     assert prove_models(one, one).outcome is not Outcome.DIFFERENT

@@ -27,8 +27,8 @@ class Plan:
     """What it takes to run a body for some outputs."""
 
     outputs: tuple[str, ...]
-    steps_and_releases: tuple[tuple[Step, tuple[str, ...]], ...]
-    """Each step with the names whose last use it is."""
+    timeline: tuple[tuple[Step, tuple[str, ...], tuple[str, ...]], ...]
+    """Each step with the names whose last use it is, and those of its outputs that are compared with declarations."""
     constants: Mapping[str, Value]
 
 
@@ -65,7 +65,7 @@ class Body:
         Nodes whose inputs are all constants are left out: they decide alike in every run.
         """
         plan = self.plan()
-        for step, _ in plan.steps_and_releases:
+        for step, _, _ in plan.timeline:
             if step.bodies and not plan.constants.keys() >= set(filter(None, step.inputs)):
                 for attribute, body in step.bodies.items():
                     if body.has_run:
@@ -117,11 +117,15 @@ class Body:
         for name in used:
             if self._is_constant(name, known):
                 self._load(name, known)
-        timeline = tuple(zip(left, _releases(left, wanted), strict=True))
+        compared = [tuple(filter(self._is_declared, step.outputs)) for step in left]
+        timeline = tuple(zip(left, _releases(left, wanted), compared, strict=True))
         return Plan(wanted, timeline, {name: known[name] for name in used if name in known})
 
     def _is_compared(self, step: Step) -> bool:
-        return self._declared is not None and any(name in self._declared for name in step.outputs)
+        return any(map(self._is_declared, step.outputs))
+
+    def _is_declared(self, name: str) -> bool:
+        return self._declared is not None and name in self._declared
 
     def _is_constant(self, name: str, known: Environment) -> bool:
         return name in known or (name in self._initializers and name not in self._input_names)
@@ -189,15 +193,15 @@ class Body:
         """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
         environment.update(plan.constants)
         if self._declared is not None:
-            self._declared.compare(environment.keys(), environment.values())
-        for step, releases in plan.steps_and_releases:
+            self._declared.compare(self._declared, environment)
+        for step, releases, compared in plan.timeline:
             results = step.execute(environment)
             if len(results) == 1:
                 environment[step.outputs[0]] = results[0]
             else:
                 environment.update(zip(step.outputs, results, strict=False))
-            if self._declared is not None:
-                self._declared.compare(step.outputs, results)
+            if compared and self._declared is not None:
+                self._declared.compare(compared, environment)
             for name in releases:
                 environment.pop(name, None)
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy
 from onnx import TypeProto, ValueInfoProto
@@ -36,10 +36,14 @@ class DeclaredTypes:
     def __contains__(self, name: str) -> bool:
         return name in self._types
 
-    def compare(self, names: Iterable[str], computed: Iterable[Value]) -> None:
-        """Report the values, one per name, that are not as they are declared."""
-        for name, value in zip(names, computed, strict=False):
-            if name in self._types and value is not None:
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._types)
+
+    def compare(self, names: Iterable[str], computed: Mapping[str, Value]) -> None:
+        """Report those of the values called `names`, all of them declared, that are not as they are declared."""
+        for name in names:
+            value = computed.get(name)
+            if value is not None:
                 for declared in self._types[name]:
                     declared.compare(name, value)
 
@@ -55,10 +59,11 @@ class _Declared:
         # Of text the elements are looked at, too.
         is_plain = dtype not in (None, "string") and self._dims is not None
         self._dtype = dtypes.numpy_dtype(str(dtype)) if is_plain else None
+        self._shape = None if self._dims is None else tuple(self._dims)
 
     def compare(self, name: str, value: Value) -> None:
         """Report a value that is not as it is declared."""
-        if type(value) is numpy.ndarray and value.dtype is self._dtype and list(value.shape) == self._dims:
+        if type(value) is numpy.ndarray and value.dtype is self._dtype and value.shape == self._shape:
             return
         try:
             value = values.as_type(value, self._spelling)

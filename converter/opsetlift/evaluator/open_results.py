@@ -6,8 +6,6 @@ an integer. The evaluator has one for each, and another on request, so that it c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,19 +76,20 @@ def sizes_of_symbols() -> dict[str, int]:
     return {} if found is None else found.sizes
 
 
-@contextmanager
-def inner_scope() -> Iterator[None]:
+class inner_scope:  # a class for the same reason
     """Let what symbols stand for inside of the context be forgotten after it, but for what they stood for before."""
-    found = _found.get()
-    if found is None:
-        yield
-        return
-    before = found.sizes
-    found.sizes = dict(before)
-    try:
-        yield
-    finally:
-        found.sizes = before
+
+    __slots__ = ("_before", "_found")
+
+    def __enter__(self) -> None:
+        self._found = _found.get()
+        if self._found is not None:
+            self._before = self._found.sizes
+            self._found.sizes = dict(self._before)
+
+    def __exit__(self, *_: object) -> None:
+        if self._found is not None:
+            self._found.sizes = self._before
 
 
 def open_values(values: NDArray[Any], is_open: NDArray[Any], what: str) -> NDArray[Any]:

@@ -112,6 +112,9 @@ class Step(ABC):
 
 def _reader(names: Sequence[str]) -> Callable[[Environment], Sequence[Value]]:
     """Return what reads values by name; absent inputs are None."""
+    if len(names) == 1 and names[0]:
+        (name,) = names
+        return lambda environment: (environment[name],)
     if len(names) > 1 and all(names):
         return itemgetter(*names)
     return lambda environment: [environment[name] if name else None for name in names]

@@ -46,6 +46,13 @@ def _tensor_type(dtype: numpy.dtype[Any]) -> str:
     return dtypes.tensor_type(dtypes.name_of_numpy_dtype(dtype))
 
 
+@lru_cache(maxsize=256)
+def plain_dtype(type_string: str) -> numpy.dtype[Any] | None:
+    """Return the dtype of arrays that are values of a type whatever they hold; None for text and for no tensors."""
+    dtype = dtypes.dtype_of_type(type_string)
+    return None if dtype in (None, "string") else dtypes.numpy_dtype(str(dtype))
+
+
 def type_of(value: Value) -> str | None:
     """Return the type as the schemas spell it; None for the empty plain list, whose type only its context knows.
 
@@ -80,6 +87,8 @@ def as_type(value: Value, type_string: str) -> Value:
     Raises:
         ValueError: It has another one.
     """
+    if type(value) is numpy.ndarray and value.dtype is plain_dtype(type_string):
+        return value
     is_text = type_string == "tensor(string)"  # whose elements are looked at
     if isinstance(value, (numpy.ndarray, Sequence, Optional)) and not is_text and type_of(value) == type_string:
         return value

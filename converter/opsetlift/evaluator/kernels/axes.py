@@ -35,7 +35,7 @@ def int_list(call: Call, tensor: Array, name: str) -> list[int]:
     """Return the values of integers [N]."""
     if tensor.ndim != 1:
         call.fail(f"{name} must be a 1-D tensor, its shape is {list(tensor.shape)}")
-    return [int(value) for value in tensor]
+    return list(map(int, tensor.tolist()))
 
 
 def lenient_int_list(call: Call, tensor: Array, name: str) -> list[int]:

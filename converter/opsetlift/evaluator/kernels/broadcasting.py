@@ -20,7 +20,10 @@ _MOST_AT_ONCE = 32
 def check_numpy_broadcast(call: Call, *inputs: NDArray[Any]) -> None:
     """Refuse shapes that multidirectional broadcasting (Broadcasting.md) does not take; numpy does it itself."""
     first = inputs[0].shape
-    if all(value.shape == first for value in inputs):
+    for value in inputs:  # all() of a generator takes several times as long
+        if value.shape != first:
+            break
+    else:
         return
     try:
         if len(inputs) <= _MOST_AT_ONCE:

@@ -21,10 +21,17 @@ from opsetlift.model.arrays import Array
 _REDUCTIONS = {"add": numpy.add, "mul": numpy.multiply, "max": numpy.maximum, "min": numpy.minimum}
 
 
+def _extremes(indices: Array) -> tuple[int, int]:
+    """The least and the greatest; numpy's own way takes long for the single index that a Loop's body has."""
+    if indices.size == 1:
+        return indices.item(), indices.item()
+    return int(indices.min()), int(indices.max())
+
+
 def _within_bounds(call: Call, indices: Array, size: int) -> Array:
     """`indices` counted from the front, each checked to be in [-size, size - 1]."""
     if indices.size:
-        least, greatest = int(indices.min()), int(indices.max())
+        least, greatest = _extremes(indices)
         if least < -size or greatest >= size:
             worst = least if least < -size else greatest
             call.fail(f"index {worst} is out of bounds [{-size}, {size - 1}]")
@@ -48,7 +55,7 @@ def gather(call: Call, data: Array, indices: Array) -> Array:
         [*before, *shape, *after], of the dtype of data.
     """
     axis = nonnegative_axis(call, call.attributes["axis"], data.ndim, negative_since=1)
-    if call.since_version < 11 and indices.size and indices.min() < 0:
+    if call.since_version < 11 and indices.size and _extremes(indices)[0] < 0:
         call.fail_if_strict("an index is negative; this version defines no meaning for negative indices")
     call.reserve(data.size // max(data.shape[axis], 1) * indices.size)
     # Of strings, numpy would return a bare str for a scalar index.

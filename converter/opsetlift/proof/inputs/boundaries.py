@@ -33,12 +33,12 @@ def search(one: Case, other: Case, names: Sequence[str], attempt: Attempt) -> No
     """Look between two accepted cases of the same shapes that differ in the inputs called `names`.
 
     The way is halved for all elements together, and then for each by itself, led by outputs of the shape of an input:
-    once by what the first side gives, once by what the second does.
+    once by what the first side gives and, where that may be something else, once by what the second does.
     """
     first, last = attempt(one), attempt(other)
     if not isinstance(first, Ran) or not isinstance(last, Ran):
         return
-    for side in (0, 1):
+    for side in range(len(first.sides)):
         _together((one, first), (other, last), names, attempt, side)
         _each_by_itself((one, first), (other, last), names, attempt, side)
 

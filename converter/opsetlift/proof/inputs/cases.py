@@ -80,7 +80,8 @@ class Floor(Enum):
 class Ran(list[Any]):
     """The shapes of the original's outputs, and what both sides gave."""
 
-    sides: tuple[Sequence[Any], Sequence[Any]]
+    sides: Sequence[Sequence[Any]]
+    """What each side gave; once where both have to give the same bits, and so did."""
     watched: Sequence[Any] = ()
     """What the values inside both models were that are watched."""
 
