@@ -699,8 +699,36 @@ class TestPadsByTheSizes:
         assert "auto_pad" not in attributes
 
 
+@pytest.mark.parametrize("release", ["2021.4", "2022.3", "2026.4"])
+def test_what_a_last_window_has_behind_the_pads_is_not_counted_in_openvino(release: str) -> None:
+    """All three divide by 9 where a window has 8 elements or fewer, pads included."""
+    windows = "kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode = 1, count_include_pad = 1"
+    text = f"g (float[1,2,6,6] x) => (float[1,2,4,4] y) {{ y = AveragePool <{windows}> (x) }}"
+    found = converted(text, f"openvino=={release}", opset=11)
+    assert not any(one.name == "ceil_mode" and one.i for node in found.graph.node for one in node.attribute)
+
+
 class TestOpenCV5:
-    """Its Trilu keeps too much of matrices with more rows, and its DFT-20 ignores the axis."""
+    """Its Trilu keeps too much of matrices with more rows, its DFT-20 ignores the axis, and Conv reads blocks."""
+
+    @pytest.mark.parametrize(
+        ("node", "before", "after"),
+        [
+            ("Log", "Conv", ["Sum", "Log"]),
+            ("Log", "MaxPool", ["Sum", "Log"]),
+            ("Log", "Abs", ["Log"]),
+            ("Reciprocal", "Conv", ["Div"]),
+            ("Reciprocal", "Abs", ["Reciprocal"]),
+        ],
+    )
+    def test_zeros_between_channels_become_no_infinities(self, node: str, before: str, after: list[str]) -> None:
+        """Conv and its activation leave zeros where 4 channels do not fill a block, and the next Conv reads them."""
+        weights = f"float[4,4,1,1] w = {{{', '.join(['0.5'] * 16)}}}"
+        first = {"Conv": "Conv (x, w)", "MaxPool": "MaxPool <kernel_shape = [1, 1]> (x)", "Abs": "Abs (x)"}[before]
+        nodes = f"c = {first} s = Sigmoid (c) z = {node} (s) y = Conv (z, w)"
+        text = f"g (float[1,4,6,5] x) => (float[1,4,6,5] y) <{weights}> {{ {nodes} }}"
+        found = operators(converted(text, "opencv==5.0", opset=18))
+        assert [one for one in found if one in ("Sum", "Div", "Log", "Reciprocal")] == after
 
     @pytest.mark.parametrize(("shape", "stays"), [("2,6,5", False), ("2,5,6", True), ("4,4", True)])
     def test_triangles_of_tall_matrices_are_selected(self, shape: str, *, stays: bool) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
 
 from opsetlift.evaluator import values
 from opsetlift.evaluator.declared_types import DeclaredTypes
@@ -20,6 +23,17 @@ class Formal:
 
     name: str
     type_string: str | None
+    plain_dtype: numpy.dtype[Any] | None = field(init=False)
+    """The dtype of arrays that are of this type whatever they hold."""
+
+    def __post_init__(self) -> None:
+        dtype = None if self.type_string is None else values.plain_dtype(self.type_string)
+        object.__setattr__(self, "plain_dtype", dtype)
+
+    def given(self, value: Value) -> Value:
+        """Give a value the declared type. Raises ValueError where it has another one."""
+        is_plain = type(value) is numpy.ndarray and value.dtype is self.plain_dtype
+        return value if is_plain or self.type_string is None else values.as_type(value, self.type_string)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +62,7 @@ class Body:
         self.path = path
         self.inputs = tuple(inputs)
         self.outputs = tuple(formal.name for formal in outputs)
-        self._output_types = {formal.name: formal.type_string for formal in outputs if formal.type_string}
+        self._formal_outputs = {formal.name: formal for formal in outputs if formal.type_string}
         self.captured = tuple(captured)
         self.foldable: bool = all(step.foldable for step in steps)
         self.steps = tuple(steps)
@@ -173,12 +187,10 @@ class Body:
         if len(arguments) != len(formals):
             raise Rejected(f"the subgraph has {len(formals)} inputs, the operator passes {len(arguments)}", place)
         for formal, value in zip(formals, arguments, strict=True):
-            if formal.type_string is not None:
-                try:
-                    value = values.as_type(value, formal.type_string)
-                except ValueError as error:
-                    raise Rejected(f"subgraph input {formal.name!r}: {error}", Place(self.path)) from error
-            environment[formal.name] = value
+            try:
+                environment[formal.name] = formal.given(value)
+            except ValueError as error:
+                raise Rejected(f"subgraph input {formal.name!r}: {error}", Place(self.path)) from error
         for formal in self.inputs:
             if formal.name not in environment:
                 environment[formal.name] = self.default(formal.name)
@@ -207,11 +219,11 @@ class Body:
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]
 
     def _checked_output(self, name: str, value: Value) -> Value:
-        declared = self._output_types.get(name)
-        if declared is None:
+        formal = self._formal_outputs.get(name)
+        if formal is None:
             return value
         try:
-            return values.as_type(value, declared)
+            return formal.given(value)
         except ValueError as error:
             raise Rejected(f"output {name!r}: {error}", Place(self.path)) from error
 

@@ -87,8 +87,6 @@ def as_type(value: Value, type_string: str) -> Value:
     Raises:
         ValueError: It has another one.
     """
-    if type(value) is numpy.ndarray and value.dtype is plain_dtype(type_string):
-        return value
     is_text = type_string == "tensor(string)"  # whose elements are looked at
     if isinstance(value, (numpy.ndarray, Sequence, Optional)) and not is_text and type_of(value) == type_string:
         return value
