@@ -708,6 +708,37 @@ def test_what_a_last_window_has_behind_the_pads_is_not_counted_in_openvino(relea
     assert not any(one.name == "ceil_mode" and one.i for node in found.graph.node for one in node.attribute)
 
 
+class TestPatternsThatOpenCVFuses:
+    """It looks for operators behind one another, and neither for constants nor for whose inputs they are."""
+
+    _SOFTMAX = "q = Sub (x, m) e = Exp (q) s = ReduceSum (e, a)"
+    _VARIANCE = "d = Sub (x, m) p = Pow (d, k) v = ReduceMean (p, a) o = Add (v, k) r = Sqrt (o)"
+
+    @pytest.mark.parametrize(
+        ("nodes", "release", "separator"),
+        [
+            ("e = Exp (x) b = Abs (w) s = Add (b, e) y = Log (s)", "4.14", "Sum"),
+            ("e = Exp (x) s = Add (e, k) y = Log (s)", "5.0", "Sum"),
+            ("b = Abs (x) s = Add (b, k) y = Log (s)", "5.0", ""),
+            ("n = ReduceL2 (x, a) y = Div (w, n)", "4.14", "Max"),
+            ("n = ReduceL2 (x, a) y = Div (w, n)", "5.0", ""),
+            (f"m = ReduceMax (w, a) {_SOFTMAX} y = Div (e, s)", "4.14", "Max"),
+            (f"m = ReduceMax (x, a) {_SOFTMAX} l = Log (s) y = Sub (q, l)", "4.14", "Max"),
+            (f"m = ReduceMean (x, a) {_VARIANCE} y = Div (w, r)", "4.14", "Max"),
+            (f"m = ReduceMean (x, a) {_VARIANCE} y = Div (d, r)", "4.14", ""),
+            (f"m = ReduceMean (w, a) {_VARIANCE} y = Div (d, r)", "4.14", "Max"),
+            ("d = Div (x, k) b = Erf (d) s = Add (b, k) y = Mul (w, s)", "5.0", "Neg"),
+            ("d = Mul (x, k) b = Erf (d) s = Add (b, k) y = Mul (w, s)", "4.14", "Neg"),
+            ("d = Div (x, k) b = Erf (d) s = Add (b, k) y = Mul (x, s)", "4.14", ""),
+        ],
+    )
+    def test_are_kept_apart_where_they_compute_something_else(self, nodes: str, release: str, separator: str) -> None:
+        constants = "float k = {2}, int64[1] a = {1}"
+        text = f"g (float[2,6] x, float[2,6] w) => (float[2,6] y) <{constants}> {{ {nodes} }}"
+        found = operators(converted(text, f"opencv=={release}", opset=18))
+        assert [one for one in ("Sum", "Max", "Neg") if one in found] == ([separator] if separator else [])
+
+
 class TestOpenCV5:
     """Its Trilu keeps too much of matrices with more rows, its DFT-20 ignores the axis, and Conv reads blocks."""
 

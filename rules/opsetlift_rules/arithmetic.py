@@ -142,6 +142,8 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         site.replace(op.Sub(first, site.folded(lambda: str(op.Neg(second)), "negative")))
     elif operator == "Sub" and site.dtype(0) in FLOATING and not is_constant(site, 1):
         site.replace(op.Add(first, op.Neg(second)))
+    elif operator == "Div" and not is_constant(site, 1):
+        put_maxima_before(site, 1)
     elif is_constant(site, 0) or is_constant(site, 1):
         put_maxima_before(site, 0 if is_constant(site, 1) else 1, dtypes=(*FIRST_FLOATS, "int32", "int64"))
 

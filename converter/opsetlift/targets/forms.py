@@ -231,6 +231,8 @@ class Form:
     """Whether an output of its body is one of the body's inputs."""
     is_read_beside: bool = False
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
+    chain_starts_elsewhere: bool = False
+    """Whether the node reads nothing that what starts the chain reads, nor a product of that with a constant."""
     ends_with_absent_input: bool = False
     """Whether the last of its inputs has no name, and could be left out."""
     lists_until_a_condition: bool = False
@@ -314,6 +316,7 @@ class Form:
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
+            (self.chain_starts_elsewhere, lambda node, _, scope: _starts_elsewhere(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
             (self.widens_axes_in_between, lambda node, _, scope: _widens_axes_in_between(node, scope)),
             (self.joins_more_than_channels, lambda node, _, scope: _joins_more_than_channels(node, scope)),
@@ -762,6 +765,13 @@ def _may_resize_channels(node: NodeProto, scope: ScopeFacts) -> bool:
 def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
     found = _chain(node, operators, scope)
     return any(not any(scope.is_constant(name) for name in one.input if name) for one in found)
+
+
+def _starts_elsewhere(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    read = {name for name in node.input if not scope.is_constant(name)}
+    factors = [one for name in read if (one := scope.producer(name)) is not None and one.op_type == "Mul"]
+    read |= {name for one in factors if any(map(scope.is_constant, one.input)) for name in one.input}
+    return any(read.isdisjoint(one.input) for one in _chain(node, operators, scope))
 
 
 def _is_one_of(operators: str, node: NodeProto) -> bool:

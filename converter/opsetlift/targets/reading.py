@@ -96,6 +96,8 @@ which has another size in the first output), `single_elements` (inputs that have
 `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches` (attributes, each with a regular
 expression that is found in it), `within` (operators, one of which holds the subgraph that it is in), `single_letters`
 (attributes, texts that have a letter only once), `chain_computes` (what starts the chain reads no constants),
+`chain_starts_elsewhere` (the node reads nothing that what starts the chain reads, nor a product of that with a
+constant),
 `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices = "data" }),
 `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
 `gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
