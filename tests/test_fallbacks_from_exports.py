@@ -708,6 +708,38 @@ def test_what_a_last_window_has_behind_the_pads_is_not_counted_in_openvino(relea
     assert not any(one.name == "ceil_mode" and one.i for node in found.graph.node for one in node.attribute)
 
 
+@pytest.mark.parametrize("release", ["4.5", "4.14", "5.0"])
+def test_averages_have_no_windows_that_start_in_the_pads_in_opencv(release: str) -> None:
+    windows = "kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 1, 1], ceil_mode = 1"
+    text = f"g (float[1,2,6,6] x) => (float[1,2,3,3] y) {{ y = AveragePool <{windows}> (x) }}"
+    found = converted(text, f"opencv=={release}", opset=11)
+    assert not any(one.name == "ceil_mode" and one.i for node in found.graph.node for one in node.attribute)
+
+
+def test_averages_that_count_pads_but_not_what_is_behind_them_are_kept_apart_from_their_pad_in_opencv() -> None:
+    windows = "kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode = 1, count_include_pad = 1"
+    text = f"g (float[1,2,6,6] x) => (float[1,2,4,4] y) {{ y = AveragePool <{windows}> (x) }}"
+    assert operators(converted(text, "opencv==4.14", opset=11)) == ["Pad", "Max", "AveragePool"]
+
+
+def test_an_rnn_in_both_directions_with_states_is_written_as_two_in_onnxruntime_0_3() -> None:
+    """It reads the states of one direction for the other."""
+    rng = numpy.random.default_rng(0)
+    held = {"w": (2, 4, 3), "r": (2, 4, 4), "b": (2, 8), "h": (2, 2, 4)}
+    given = "g (float[5,2,3] x) => (float[5,2,2,4] y, float[2,2,4] last)"
+    nodes = "y, last = RNN <direction = 'bidirectional', hidden_size = 4> (x, w, r, b, , h)".replace("'", '"')
+    original = model(f'<ir_version: 4, opset_import: ["": 9]> {given} {{ {nodes} }}')
+    for name, shape in held.items():
+        value = rng.standard_normal(shape).astype(numpy.float32)
+        original.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    found = convert(original, target="onnxruntime==0.3", prove=False).model
+    assert operators(found).count("RNN") == 2
+    inputs = {"x": rng.standard_normal((5, 2, 3)).astype(numpy.float32)}
+    expected, actual = Evaluator(original).run(inputs), Evaluator(found).run(inputs)
+    for name, value in expected.items():
+        numpy.testing.assert_array_equal(actual[name], value)
+
+
 class TestPatternsThatOpenCVFuses:
     """It looks for operators behind one another, and neither for constants nor for whose inputs they are."""
 
@@ -760,6 +792,27 @@ class TestOpenCV5:
         text = f"g (float[1,4,6,5] x) => (float[1,4,6,5] y) <{weights}> {{ {nodes} }}"
         found = operators(converted(text, "opencv==5.0", opset=18))
         assert [one for one in found if one in ("Sum", "Div", "Log", "Reciprocal")] == after
+
+    @pytest.mark.parametrize("shape", ["1,4,9,-1", "0,4,0,-1", "1,2,2,27"])
+    def test_volumes_leave_their_blocks_before_they_are_reshaped(self, shape: str) -> None:
+        weights = f"float[4,4,1,2,2] w = {{{', '.join(['0.5'] * 64)}}}"
+        text = (
+            f"g (float[1,4,3,4,4] x) => (float[A,B,C,D] y) <{weights}, int64[4] s = {{{shape}}}> "
+            "{ c = Conv (x, w) y = Reshape (c, s) }"
+        )
+        assert operators(converted(text, "opencv==5.0", opset=18)) == ["Conv", "Sum", "Reshape"]
+        exact = text.replace("Reshape (", "Reshape <allowzero = 1> (")
+        if "0" not in shape:
+            assert operators(converted(exact, "opencv==5.0", opset=18)) == ["Conv", "Sum", "Reshape"]
+
+    def test_volumes_are_normalized_as_images(self) -> None:
+        weights = f"float[4,4,1,2,2] w = {{{', '.join(['0.5'] * 64)}}}, float[4] o = {{1, 1, 1, 1}}"
+        text = (
+            f"g (float[1,4,3,4,4] x) => (float[1,4,3,3,3] y) <{weights}> "
+            "{ c = Conv (x, w) y = InstanceNormalization (c, o, o) }"
+        )
+        found = operators(converted(text, "opencv==5.0", opset=18))
+        assert found == ["Conv", "Sum", "Reshape", "InstanceNormalization", "Reshape"]
 
     @pytest.mark.parametrize(("shape", "stays"), [("2,6,5", False), ("2,5,6", True), ("4,4", True)])
     def test_triangles_of_tall_matrices_are_selected(self, shape: str, *, stays: bool) -> None:

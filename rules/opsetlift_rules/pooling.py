@@ -64,14 +64,18 @@ def write_out_how_pads_count(site: Site) -> None:
     """
     if writes_same_as_pads(site):
         return
+    read = site.input(0)
     if site.attribute("ceil_mode", 0):
         replace_ceil_mode_with_pads(site)
+        if site.input(0) != read:
+            # A node of its own, so that it is looked at behind its Pad.
+            site.replace(site.op.copy(site.input(0), count_include_pad=0))
+            return
     elif not any(site.attribute("pads") or ()) or site.attribute("count_include_pad") == 0:
         put_maxima_before(site)
     if not any(site.attribute("pads") or ()):
         return
     if site.attribute("count_include_pad", 0):
-        # A node of its own, so that it is looked at behind its Pad.
         value = padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), windows_of(site).pads)
         site.replace(site.op.copy(value, pads=None, auto_pad=None, count_include_pad=None))
     else:

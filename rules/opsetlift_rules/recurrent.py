@@ -120,7 +120,7 @@ def write_what_is_left_out(site: Site) -> None:
 
 
 def compute_directions_apart(site: Site) -> None:
-    """Write GRU or LSTM with all that may be left out, no output but the sequence, and each direction by itself.
+    """Write RNN, GRU or LSTM with all that may be left out, no output but the sequence, and each direction by itself.
 
     The last state is the last element of a sequence, or the first one where it is read backwards. What reads a sequence
     backwards and leaves nothing out reads the reversed one forwards.
@@ -200,7 +200,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("RNN", leave_out_defaults_or_write_what_is_left_out),
+    Fallback("RNN", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
     Fallback("GRU", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
     Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
 ]

@@ -20,6 +20,7 @@ from opsetlift.rulebook.site import (
     Operators,
     Site,
     has_attribute,
+    is_constant,
     known_shape,
     list_length,
     pop_attribute,
@@ -39,6 +40,7 @@ from opsetlift_rules.helpers.axes import (
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 from opsetlift_rules.helpers.moving import move_elements
+from opsetlift_rules.helpers.separating import put_a_sum_with_zero_before
 from opsetlift_rules.helpers.zeros import zero
 
 # Reshape
@@ -244,6 +246,17 @@ def cast_or_remove_allowzero(site: Site) -> None:
     written = [size for size in sizes if isinstance(size, int)]
     if 0 not in written and len(written) == len(sizes):
         site.set_input(1, site.constant(written, "int64", "shape"))
+        put_a_sum_before_a_volume(site)
+
+
+def put_a_sum_before_a_volume(site: Site) -> None:
+    """Put the Sum with zero before a Reshape of a volume, which runtimes keep in blocks where a Conv computes it."""
+    if len(site.shape(0) or ()) > _IMAGE and not is_constant(site, 0):
+        put_a_sum_with_zero_before(site)
+
+
+_IMAGE = 4
+"""The rank of images, for which such runtimes have kernels."""
 
 
 def write_non_negative_axes(site: Site) -> None:
@@ -376,6 +389,17 @@ _WITHOUT_ALLOWZERO = "without allowzero, 0 in the shape copies a dimension in bo
 _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 
+def reshape_a_sum_or_take_the_largest_of_one(site: Site) -> None:
+    """Change the shape and put a Sum before a volume, or make a scalar of one number as the largest of all."""
+    if len(site.shape(0) or ()) > _IMAGE:
+        read = site.input(0)
+        cast_or_remove_allowzero(site)
+        if not site.is_replaced and site.input(0) == read:
+            put_a_sum_before_a_volume(site)
+    else:
+        take_the_largest_of_one(site)
+
+
 def take_the_largest_of_one(site: Site) -> None:
     """Make a scalar of one number as the largest of all, for runtimes that give axes to what is reshaped."""
     shape, dtype = known_shape(site, 0), site.dtype(0)
@@ -411,7 +435,7 @@ STEPS = [
 
 FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
-    Fallback("Reshape", cast_or_remove_allowzero, otherwise=take_the_largest_of_one),
+    Fallback("Reshape", cast_or_remove_allowzero, otherwise=reshape_a_sum_or_take_the_largest_of_one),
     Fallback("Squeeze", write_non_negative_axes, otherwise=take_the_largest_of_one),
     Fallback("Transpose", keep_between_reshapes_or_move_elements),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),

@@ -19,6 +19,7 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
+from opsetlift_rules.helpers.separating import put_a_sum_with_zero_before
 
 
 def multiply_integers_by_minus_one(site: Site) -> None:
@@ -45,12 +46,6 @@ def divide_one_by_the_input(site: Site) -> None:
     site.replace(
         site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC).Div(site.constant(1, site.dtype(0), "one"), site.input(0))
     )
-
-
-def take_the_log_of_a_sum_with_zero(site: Site) -> None:
-    """Replace Log(x) with Log(Sum(x, 0)), for runtimes that keep more than the values of x before the sum."""
-    op = site.op
-    site.replace(op.Log(op.Sum(site.input(0), site.constant(0, site.dtype(0), "zero"))))
 
 
 def compute_integer_abs_with_max(site: Site) -> None:
@@ -130,5 +125,5 @@ INTRODUCTIONS = [
 FALLBACKS = [
     Fallback("Neg", multiply_by_minus_one),
     Fallback("Reciprocal", divide_one_by_the_input),
-    Fallback("Log", take_the_log_of_a_sum_with_zero),
+    Fallback("Log", put_a_sum_with_zero_before),
 ]

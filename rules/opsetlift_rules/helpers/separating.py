@@ -26,3 +26,12 @@ def put_maxima_before(site: Site, position: int = 0, dtypes: Iterable[str] = FIR
     if site.dtype(0) in dtypes and site.computes(site.node.op_type, T=site.dtype(0)):
         value = site.input(position)
         site.set_input(position, site.op_at(opsets.BFLOAT16).Max(value, value))
+
+
+def put_a_sum_with_zero_before(site: Site) -> None:
+    """Put the Sum of the first input and -0, the same number, before a node of floats.
+
+    It is for runtimes that keep more of results than their numbers, as those of convolutions in blocks of channels.
+    """
+    if site.dtype(0) in FIRST_FLOATS:
+        site.set_input(0, site.op.Sum(site.input(0), site.constant(-0.0, site.dtype(0), "zero")))
