@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,25 @@ import pytest
 
 gc.disable()
 """Until the tests are collected: all of that stays, so that it is looked at neither now nor ever again."""
+
+
+_STARTED = time.monotonic()
+_MINUTES = float(os.environ.get("OPSETLIFT_TEST_MINUTES", "8"))
+"""After so many no slow case is begun, so that a slow machine, too, is done in a quarter of an hour; 0: all are."""
+
+_OUT_OF_TIME = "slow, and the minutes for such cases were over"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if _MINUTES and item.get_closest_marker("slow") and time.monotonic() - _STARTED > 60 * _MINUTES:
+        pytest.skip(_OUT_OF_TIME)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    left_out = sum(_OUT_OF_TIME in str(one.longrepr) for one in terminalreporter.stats.get("skipped", ()))
+    if left_out:
+        advice = "OPSETLIFT_TEST_MINUTES=0 runs them all"
+        terminalreporter.section(f"{left_out} slow cases were left out after {_MINUTES:g} minutes; {advice}", sep="!")
 
 
 def pytest_collection_finish() -> None:
