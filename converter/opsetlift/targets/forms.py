@@ -768,7 +768,7 @@ def _computes_its_chain(node: NodeProto, operators: Sequence[str], scope: ScopeF
 
 
 def _starts_elsewhere(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
-    read = {name for name in node.input if not scope.is_constant(name)}
+    read = {name for name in node.input if name and not scope.is_constant(name)}
     factors = [one for name in read if (one := scope.producer(name)) is not None and one.op_type == "Mul"]
     read |= {name for one in factors if any(map(scope.is_constant, one.input)) for name in one.input}
     return any(read.isdisjoint(one.input) for one in _chain(node, operators, scope))
