@@ -133,8 +133,9 @@ def test_numbers_inside_count(kind: str, behind: int) -> None:
     assert prove_passes(one, other, ulps=0, seed=0, base_dir="").outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.parametrize("behind", [0, 430], ids=["alone", "behind many nodes"])
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.quick_share(4)
-def test_a_model_is_like_itself(kind: str) -> None:
-    one, _ = models(kind, 0)
+@pytest.mark.quick_share(8)
+def test_a_model_is_like_itself(kind: str, behind: int) -> None:
+    one, _ = models(kind, behind)
     assert prove_models(one, one).outcome is not Outcome.DIFFERENT

@@ -205,7 +205,7 @@ class Body:
         """Run a plan's steps on an environment that holds inputs and captured values, which it uses up."""
         environment.update(plan.constants)
         if self._declared is not None:
-            self._declared.compare(self._declared, environment)
+            self._declared.compare(environment)
         for step, releases, compared in plan.timeline:
             results = step.execute(environment)
             if len(results) == 1:
@@ -213,7 +213,7 @@ class Body:
             else:
                 environment.update(zip(step.outputs, results, strict=False))
             if compared and self._declared is not None:
-                self._declared.compare(compared, environment)
+                self._declared.compare(environment, compared)
             for name in releases:
                 environment.pop(name, None)
         return [self._checked_output(name, environment[name]) if name else None for name in plan.outputs]

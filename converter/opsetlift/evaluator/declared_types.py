@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy
 from onnx import TypeProto, ValueInfoProto
@@ -36,12 +36,9 @@ class DeclaredTypes:
     def __contains__(self, name: str) -> bool:
         return name in self._types
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._types)
-
-    def compare(self, names: Iterable[str], computed: Mapping[str, Value]) -> None:
-        """Report those of the values called `names`, all of them declared, that are not as they are declared."""
-        for name in names:
+    def compare(self, computed: Mapping[str, Value], names: Iterable[str] | None = None) -> None:
+        """Report values that are not as they are declared: those called `names`, all of them declared, or any."""
+        for name in self._types if names is None else names:
             value = computed.get(name)
             if value is not None:
                 for declared in self._types[name]:

@@ -33,5 +33,6 @@ def put_a_sum_with_zero_before(site: Site) -> None:
 
     It is for runtimes that keep more of results than their numbers, as those of convolutions in blocks of channels.
     """
-    if site.dtype(0) in FIRST_FLOATS:
-        site.set_input(0, site.op.Sum(site.input(0), site.constant(-0.0, site.dtype(0), "zero")))
+    dtype = site.dtype(0)
+    if dtype in FIRST_FLOATS and site.computes(site.node.op_type, T=dtype):
+        site.set_input(0, site.op.Sum(site.input(0), site.constant(-0.0, dtype, "zero")))
