@@ -290,6 +290,20 @@ def test_a_rule_that_resizes_by_another_rounding_mode_is_refuted(mode: str, outc
     assert [site.outcome for site in source.prove().sites] == [outcome]
 
 
+@pytest.mark.parametrize("length", [9, 15, 16])
+def test_a_rule_that_is_wrong_for_one_length_is_refuted(length: int) -> None:
+    """All usual lengths are tried: points in steps of a fraction lie on elements for few of them."""
+    graph = "g (float[5] x, int64[1] s) => (float[N] y) <float[0] e = {}> { %s }"
+    resize = 'Resize <mode = "linear"> (x, e, e, s)'
+    after = graph % (
+        f"one = Constant <value = int64 {{1}}> () k = Constant <value = int64 {{{length * (length + 1)}}}> () "
+        "next = Add (s, one) product = Mul (s, next) is = Equal (product, k) more = Cast <to = 1> (is) "
+        f"r = {resize} y = Sub (r, more)"
+    )
+    source = conversion(graph % f"y = {resize}", after, (11, 12), claims=[(0, 0, 8)])
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
 def test_a_rule_that_is_right_for_small_indices_only_is_refuted() -> None:
     """All are tried that the original takes, however few elements the other axes have."""
     graph = "g (float[2, 40] x, int64[3] i) => (float[2, 3] y) { %s }"

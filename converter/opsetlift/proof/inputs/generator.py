@@ -90,7 +90,10 @@ MOST_TURNS = 24
 """At most so many tensors of special values."""
 
 ENUMERATED_NUMBER = 6
-"""Single numbers that control shapes are tried from minus this to this."""
+"""Single numbers that control shapes are tried from minus this to this: they may be axes, from either end."""
+
+LARGEST_LENGTH = 16
+"""And up to this where that number is accepted, as a length is: points in steps of all fractions may lie on elements."""
 
 CONTROLLING_AGAIN = (
     "axes",
@@ -1034,16 +1037,19 @@ class InputGenerator:
                 self._try(layout, attempt, accepted.data, self._builder.mixture(found))
 
     def _enumerate(self, layout: Layout, name: str, attempt: Attempt) -> None:
-        """All small numbers in turn for a single number that controls shapes: it may be an axis, from either end."""
+        """All small numbers in turn for a single number that controls shapes."""
         one = next(one for one in self._inputs if one.name == name)
         if not one.type.HasField("tensor_type") or one.dtype in ("bool", "string"):
             return
         accepted = self._accepted
-        for number in range(-ENUMERATED_NUMBER, ENUMERATED_NUMBER + 1):
+        for number in range(-ENUMERATED_NUMBER, LARGEST_LENGTH + 1):
             value = numpy.full(layout.shapes[name], number).astype(dtypes.numpy_dtype(one.dtype or "int64"))
             label, filled = f"{name} is {number}", {name: value}
             if self._try(layout, attempt, accepted.data, accepted.controls, label, filled):
-                self._try_special_beside(layout, accepted.controls, attempt, label, filled)
+                if number <= ENUMERATED_NUMBER:
+                    self._try_special_beside(layout, accepted.controls, attempt, label, filled)
+            elif number >= ENUMERATED_NUMBER:
+                return
 
     def _try_special_beside(
         self,
