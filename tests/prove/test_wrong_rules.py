@@ -327,6 +327,16 @@ def test_a_rule_that_reads_an_element_too_many_with_the_weight_0_is_refuted() ->
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rule_that_takes_another_point_of_a_single_element_is_refuted(seed: int) -> None:
+    """An infinity tells, times a weight of 0: where one of the points is on the element and the other is not."""
+    graph = "g (float[1, 1, 1] x, float[1, 1, 1] grid) => (float[1, 1, 1] y) { %s }"
+    node = 'y = GridSample <padding_mode = "reflection"> (x, %s)'
+    after = graph % (f"two = Constant <value = float {{2}}> () d = Mul (grid, two) {node % 'd'}")
+    source = conversion(graph % (node % "grid"), after, (20, 22), claims=[(0, 0, 3)], ulps=8)
+    assert [site.outcome for site in source.prove(seed).sites] == [Outcome.DIFFERENT]
+
+
 def test_a_rule_that_reads_a_single_element_too_many_is_refuted() -> None:
     """What is not finite is tried beside numbers of all magnitudes, where no input has more than one element, too."""
     graph = "g (float[1, 1, 1] x, float[1, 1, 1] grid) => (float[1, 1, 1] y) { %s }"

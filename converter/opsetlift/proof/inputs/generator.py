@@ -155,8 +155,11 @@ TURNS_OF_ANY_NUMBERS = 12
 LARGEST_INDEX = 2**16
 """So far the greatest index is looked for."""
 
-TURNS_NOT_FINITE = 16
-"""How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers."""
+TURNS_NOT_FINITE = 24
+"""How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers.
+
+Each kind of it comes beside whole numbers as often: where positions are on elements, weights are 0.
+"""
 
 TURNS_OF_WHOLE_NUMBERS = 4
 """How often one input of a site that rounds holds small whole numbers, or halves of them."""
@@ -610,9 +613,10 @@ class InputGenerator:
                 several = [one for one in names if numpy.size(case.values[one]) > 1] or names
                 if name not in several or not numpy.size(case.values[name]):
                     continue
+                are_whole = turn // len(NOT_FINITE) % 2 == 1
                 drawn = {
                     one: draw(
-                        ORDINARY[int(rng.integers(len(ORDINARY)))],
+                        "integral" if are_whole else ORDINARY[int(rng.integers(len(ORDINARY)))],
                         self._builder.pools[one].dtype,
                         numpy.shape(case.values[one]),
                         rng,
