@@ -1863,6 +1863,14 @@ def test_negative_thresholds_of_scores_are_refused() -> None:
     assert operators(converted(text.format("0"), "opencv==5.0")) == ["NonMaxSuppression"]
 
 
+def test_boxes_of_negative_scores_are_selected_or_refused() -> None:
+    """OpenCV 5.0 takes 0 for a threshold that is absent."""
+    text = """g (float[1,8,4] b, float[1,1,8] x) => (int64[A,3] y) <int64 n = {{4}}, float i = {{0.4}}> {{
+        s = {0} (x) y = NonMaxSuppression (b, s, n, i) }}"""
+    refused(text.format("Neg"), "opencv==5.0", because="negative scores")
+    assert operators(converted(text.format("Sigmoid"), "opencv==5.0")) == ["Sigmoid", "NonMaxSuppression"]
+
+
 def test_axes_that_are_all_are_left_out_with_what_none_would_mean() -> None:
     text = """g (float[3,4] x) => (float y) <int64[2] axes = {0, 1}> {
         y = ReduceSum <keepdims = 0, noop_with_empty_axes = 1> (x, axes) }"""

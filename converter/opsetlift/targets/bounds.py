@@ -111,6 +111,8 @@ _OF_ONE: dict[str, Callable[[Bounds], Bounds]] = {
     "Floor": lambda one: (one[0] - 1, one[1]) if one[0] < 0 else one,
     "Neg": lambda one: (-one[1], -one[0]),
     "Relu": lambda one: (max(one[0], 0), max(one[1], 0)),
+    "Sigmoid": lambda _: (0, 1),
+    "Softmax": lambda _: (0, 1),
 }
 _OF_TWO: dict[str, Callable[[Bounds, Bounds], Bounds]] = {
     "Add": lambda one, two: (one[0] + two[0], one[1] + two[1]),
