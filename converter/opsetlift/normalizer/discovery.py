@@ -30,6 +30,7 @@ ORDER = (
     "fold-constants",
     "remove-no-op-moves",
     "remove-no-op-arithmetic",
+    "remove-zero-additions",
     "merge-signs",
     "remove-zero-states",
     "symbolic-shapes",

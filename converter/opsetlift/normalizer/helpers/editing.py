@@ -17,6 +17,9 @@ from opsetlift.specification import history
 _MOST_INTEGERS = 1 << 10
 """A longer vector is neither a shape nor a list of axes."""
 
+FIRST_BROADCASTING = 7
+"""Since this opset operands are broadcast by their shapes, both ways."""
+
 _CONSTANTS_OF_ANY_DTYPE = 9
 _FIRST_CONSTANTS = (numpy.float16, numpy.float32, numpy.float64)
 
@@ -105,6 +108,20 @@ def rank_of(tensor: gs.Tensor, context: Context) -> int | None:
     """The number of dimensions; None where it is not known."""
     shape = context.shape_of(tensor)
     return None if shape is None else len(shape)
+
+
+def fits_into(shape: tuple[int, ...], operand: gs.Tensor, node: gs.Node, context: Context) -> bool:
+    """Whether broadcasting `operand` with something of `shape` leaves it as it is."""
+    if not shape and context.opset() >= FIRST_BROADCASTING:
+        return True
+    if context.opset() < FIRST_BROADCASTING and operand is not node.inputs[0]:
+        return False  # only the second operand was broadcast
+    known = context.shape_of(operand)
+    if context.opset() < FIRST_BROADCASTING and "broadcast" in node.attrs:
+        return True  # one way only
+    if known is None or len(shape) > len(known):
+        return False
+    return all(size in (1, of) for size, of in zip(shape, known[len(known) - len(shape) :], strict=True))
 
 
 def is_held(output: gs.Tensor, context: Context) -> bool:

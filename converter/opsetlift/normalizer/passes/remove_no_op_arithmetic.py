@@ -14,10 +14,8 @@ import numpy
 import onnx_graphsurgeon as gs
 
 from opsetlift.model.arrays import Array
-from opsetlift.normalizer.helpers.editing import given, nodes_of, producer
+from opsetlift.normalizer.helpers.editing import fits_into, given, nodes_of, producer
 from opsetlift.normalizer.rewriting import Context, Pass
-
-_FIRST_BROADCASTING = 7
 
 
 def remove_no_op_arithmetic(graph: gs.Graph, context: Context) -> bool:
@@ -39,25 +37,11 @@ def _neutral(is_neutral: Callable[[Array], bool], *positions: int) -> Callable[[
         for position in positions:
             other = node.inputs[1 - position]
             value = context.constant(node.inputs[position])
-            if value is not None and value.size and is_neutral(value) and _fits_into(value.shape, other, node, context):
+            if value is not None and value.size and is_neutral(value) and fits_into(value.shape, other, node, context):
                 return other
         return None
 
     return rule
-
-
-def _fits_into(shape: tuple[int, ...], operand: gs.Tensor, node: gs.Node, context: Context) -> bool:
-    """Whether broadcasting `operand` with something of `shape` leaves it as it is."""
-    if not shape and context.opset() >= _FIRST_BROADCASTING:
-        return True
-    if context.opset() < _FIRST_BROADCASTING and operand is not node.inputs[0]:
-        return False  # only the second operand was broadcast
-    known = context.shape_of(operand)
-    if context.opset() < _FIRST_BROADCASTING and "broadcast" in node.attrs:
-        return True  # one way only
-    if known is None or len(shape) > len(known):
-        return False
-    return all(size in (1, of) for size, of in zip(shape, known[len(known) - len(shape) :], strict=True))
 
 
 def _is_number(value: Array, number: int) -> bool:
@@ -138,7 +122,7 @@ def _chosen(node: gs.Node, context: Context) -> gs.Tensor | None:
     if shape is None or not all(isinstance(size, int) for size in shape):
         return None
     sizes = tuple(size for size in shape if isinstance(size, int))
-    return chosen if all(_fits_into(one, chosen, node, context) for one in (condition.shape, sizes)) else None
+    return chosen if all(fits_into(one, chosen, node, context) for one in (condition.shape, sizes)) else None
 
 
 _OPERAND: dict[str, Callable[[gs.Node, Context], gs.Tensor | None]] = {

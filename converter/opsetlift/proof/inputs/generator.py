@@ -93,7 +93,7 @@ ENUMERATED_NUMBER = 6
 """Single numbers that control shapes are tried from minus this to this: they may be axes, from either end."""
 
 LARGEST_LENGTH = 16
-"""And up to this where that number is accepted, as a length is: points in steps of all fractions may lie on elements."""
+"""And up to this where that number is accepted, as a length is: points in steps of all fractions may be elements."""
 
 CONTROLLING_AGAIN = (
     "axes",
