@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import parser
 
-from opsetlift import Certificate, convert, verify
+from opsetlift import Certificate, convert, normalize, verify
 from opsetlift.cli.main import main
 from opsetlift.proof import VerdictCache, default_folder, verdict_cache
 from opsetlift.proof.certificate import SiteRecord
@@ -292,3 +292,64 @@ class TestCommands:
         assert sites() == [False]
         assert sites() == [True]
         assert sites("--no-cache") == [False]
+
+
+class TestParts:
+    """Of normalisations: the places in which passes changed something."""
+
+    MODEL = """
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[2, 3] x) => (float[3, 2] y) {
+            a = Transpose <perm = [1, 0]> (x)
+            b = Transpose <perm = [1, 0]> (a)
+            c = Sin (b)
+            y = Transpose <perm = [1, 0]> (c)
+        }
+    """
+
+    @staticmethod
+    def normalised(text: str = MODEL, *, cache: bool = True, seed: int = 0) -> Certificate:
+        found = normalize(parser.parse_model(text), cache=cache, seed=seed).certificate
+        assert found is not None
+        assert found.is_proven
+        return found
+
+    def from_cache(self, text: str = MODEL, *, cache: bool = True, seed: int = 0) -> int:
+        [stage] = self.normalised(text, cache=cache, seed=seed).stages
+        parts = stage.evidence.proof.parts
+        return parts.from_cache
+
+    def test_a_second_run_finds_the_verdicts_of_the_first(self, folder: Path) -> None:
+        assert self.from_cache() == 0
+        assert entries(folder)
+        assert self.from_cache() == 1
+        assert "1 proven in earlier runs" in self.normalised().summary()
+
+    def test_names_make_no_difference(self) -> None:
+        self.from_cache()
+        assert self.from_cache(self.MODEL.replace("(x)", "(given)").replace("] x)", "] given)")) == 1
+
+    def test_without_being_asked_for_nothing_is_kept(self, folder: Path) -> None:
+        assert self.from_cache(cache=False) == 0
+        assert not folder.exists()
+
+    @pytest.mark.parametrize(
+        "other", [("2, 3", "5, 3"), ("float", "double"), ('"": 18', '"": 17'), ("Sin", "Cos")], ids="".join
+    )
+    def test_what_is_computed_otherwise_is_another_part(self, other: tuple[str, str]) -> None:
+        self.from_cache()
+        assert self.from_cache(self.MODEL.replace(*other).replace("[3, 2] y", "[A, B] y")) == 0
+
+    def test_another_seed_proves_again(self) -> None:
+        self.from_cache()
+        assert self.from_cache(seed=1) == 0
+
+    def test_a_certificate_says_how_many_and_is_verified_without_them(self) -> None:
+        self.from_cache()
+        model = parser.parse_model(self.MODEL)
+        done = normalize(model, cache=True)
+        assert done.certificate is not None
+        read = Certificate.from_json(done.certificate.to_json())
+        assert read.stages[0].evidence.proof.parts.from_cache == 1
+        found = verify(read, model, done.model)
+        assert found.stages[0].evidence.proof.parts.from_cache == 0

@@ -18,8 +18,8 @@ from typing import Any
 
 from onnx import ModelProto
 
-from opsetlift.model.files import all_tensors
-from opsetlift.model.scopes import subgraphs_within
+from opsetlift.model.files import all_tensors, is_external
+from opsetlift.model.scopes import imported_opsets, subgraphs_within
 from opsetlift.normalizer.opaque_nodes import Cut, cut_out, not_executable
 from opsetlift.proof import (
     MOST_NUMBERS,
@@ -31,6 +31,7 @@ from opsetlift.proof import (
     Input,
     InputGenerator,
     Inside,
+    KnownVerdict,
     Outcome,
     Proof,
     ProofByParts,
@@ -38,6 +39,7 @@ from opsetlift.proof import (
     Sides,
     Trial,
     Verdict,
+    VerdictCache,
     dims_of,
     drives_of,
     folded_tensors,
@@ -53,6 +55,7 @@ from opsetlift.proof import (
     texts_of,
     try_overridden,
     try_sides,
+    verdict_key,
     ways_of,
 )
 
@@ -89,14 +92,31 @@ _SAMPLE = _Extent(first=2, others=1, shapes=3, numbers=1, floor=Floor.NONE)
 """Where the parts are proven."""
 
 
-def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: int, base_dir: str) -> Proof:
-    """Execute both models on the same inputs, of several shapes where the model leaves some open."""
+def prove_passes(
+    original: ModelProto,
+    result: ModelProto,
+    *,
+    ulps: int,
+    seed: int,
+    base_dir: str,
+    cache: VerdictCache | None = None,
+) -> Proof:
+    """Execute both models on the same inputs, of several shapes where the model leaves some open.
+
+    Args:
+        original: The model before the passes.
+        result: The model after them.
+        ulps: How far results may move; 0: not a bit.
+        seed: What the inputs follow from.
+        base_dir: The folder of the external data of both.
+        cache: The verdicts of earlier runs on parts that are equal, where they may be used.
+    """
     unproven = partial(Proof, Outcome.UNPROVEN, 0, 0, 0, ulps, 0.0, seed)
     if differences := interface_differences(original, result):
         return Proof(Outcome.DIFFERENT, 0, 0, 0, ulps, 0.0, seed, "; ".join(differences))
     if _is_heavy(original):
         return unproven("the model is too large to be executed here")
-    parts, watched = (None, Inside()) if ulps else _proven_parts(original, result, seed, base_dir)
+    parts, watched = (None, Inside()) if ulps else _proven_parts(original, result, seed, base_dir, cache)
     extent = _THOROUGH if parts is None else _SAMPLE
     names = [(info.name, info.name) for info in original.graph.output]
     whole = _Comparison(original, result, names, base_dir, extent, watched)
@@ -125,7 +145,7 @@ def prove_passes(original: ModelProto, result: ModelProto, *, ulps: int, seed: i
 
 
 def _proven_parts(
-    original: ModelProto, result: ModelProto, seed: int, base_dir: str
+    original: ModelProto, result: ModelProto, seed: int, base_dir: str, cache: VerdictCache | None
 ) -> tuple[ProofByParts | None, Inside]:
     """The proof of each part in which two models differ; None where it takes the whole to tell.
 
@@ -134,13 +154,21 @@ def _proven_parts(
     opaque = not_executable(original), not_executable(result)
     if opaque[0] is None or opaque[1] is None:
         return None, Inside()
-    runs = tried = 0
+    runs = tried = from_cache = 0
     differences = Differences()
+    functions = [one.SerializeToString(deterministic=True) for one in result.functions]
 
     def verdict(region: Region) -> Verdict:
-        nonlocal runs, tried
+        nonlocal runs, tried, from_cache
         if _is_heavy(region.original) or tried > _MOST_TRIED_IN_PARTS:
             return Verdict.OPEN
+        kept_as, names = "", [info.name for info in region.original.graph.input]
+        if cache is not None and not _reads_files(region):
+            opsets = sorted(imported_opsets(region.original.opset_import).items())
+            kept_as = verdict_key("part", region.key, opsets, functions, seed)
+            if known := cache.find(kept_as, names):
+                runs, from_cache = runs + known.cases, from_cache + 1
+                return Verdict.EQUAL
         watched = inside_of(region)
         part = _Comparison(region.original, region.result, region.outputs, base_dir, _PART, watched)
         trial, _ = part.run(0, seed)
@@ -149,13 +177,23 @@ def _proven_parts(
         differences.note(region, trial)
         if trial.values_differ:
             return Verdict.DIFFERENT
-        is_proven = trial.cases and not (trial.counterexample or trial.diversity.missing)
-        return Verdict.EQUAL if is_proven else Verdict.OPEN
+        if not trial.cases or trial.counterexample or trial.diversity.missing:
+            return Verdict.OPEN
+        if cache is not None and kept_as:
+            found = KnownVerdict(trial.cases, trial.rejected, trial.worst_ulps, trial.diversity)
+            cache.keep(kept_as, names, found)
+        return Verdict.EQUAL
 
     found = regions_of(original, result, base_dir, verdict, opaque[0] | opaque[1])
     if found is None:
         return None, differences.inside(original, result)
-    return ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs), Inside()
+    parts = ProofByParts(found.same, len(result.graph.node), found.count, found.distinct, runs, from_cache)
+    return parts, Inside()
+
+
+def _reads_files(region: Region) -> bool:
+    """Whether a tensor has external data, of which keys may hold the place and not the content."""
+    return any(is_external(tensor) for model in (region.original, region.result) for tensor in all_tensors(model))
 
 
 def _is_heavy(model: ModelProto) -> bool:

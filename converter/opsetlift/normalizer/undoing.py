@@ -22,7 +22,7 @@ from opsetlift.normalizer.model_state import FIRST_IR_VERSION_WITH_CONSTANTS, Mo
 from opsetlift.normalizer.pipeline import Account, Change, PassFailed, Pipeline, RunFailed
 from opsetlift.normalizer.proving import prove_passes
 from opsetlift.normalizer.rewriting import Pass
-from opsetlift.proof import NotEquivalent, Outcome, Proof
+from opsetlift.proof import NotEquivalent, Outcome, Proof, VerdictCache
 from opsetlift.support.refusal import ConversionRefused
 from opsetlift.targets import Target
 
@@ -116,6 +116,8 @@ class Options:
     check: bool
     prove: bool
     seed: int
+    cache: VerdictCache | None = None
+    """The verdicts of earlier runs, where the proof may use them."""
 
 
 @dataclass
@@ -319,8 +321,10 @@ class Undoing:
         self.proof = proof
 
     def _proof_of(self, model: ModelProto, ulps: int) -> Proof:
-        seed, base_dir = self.options.seed, self.options.base_dir
-        return prove_passes(self.source, model, ulps=ulps, seed=seed, base_dir=base_dir)
+        options = self.options
+        return prove_passes(
+            self.source, model, ulps=ulps, seed=options.seed, base_dir=options.base_dir, cache=options.cache
+        )
 
     def _proof_of_the_source(self) -> Proof:
         """The result of executing the source twice; the execution itself may fail."""

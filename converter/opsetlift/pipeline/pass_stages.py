@@ -45,6 +45,7 @@ def normalised(
             options.check,
             options.prove,
             options.seed,
+            options.cache,
         ),
     )
     result = work.run()

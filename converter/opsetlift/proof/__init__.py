@@ -46,7 +46,7 @@ from opsetlift.proof.side_by_side import (
 from opsetlift.proof.structure import structural_differences
 from opsetlift.proof.trace_json import trace_as_dict
 from opsetlift.proof.trial import Sides, Trial, try_sides
-from opsetlift.proof.verdict_cache import VerdictCache, default_folder
+from opsetlift.proof.verdict_cache import KnownVerdict, VerdictCache, default_folder, verdict_key
 from opsetlift.proof.watching import Differences, Inside, inside_of
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "InputDiversity",
     "InputGenerator",
     "Inside",
+    "KnownVerdict",
     "NotEquivalent",
     "OnnxruntimeMissing",
     "OnnxruntimeVerdict",
@@ -114,5 +115,6 @@ __all__ = [
     "trace_as_dict",
     "try_overridden",
     "try_sides",
+    "verdict_key",
     "ways_of",
 ]

@@ -274,13 +274,18 @@ class ProofByParts:
     """How many of these were executed; those that differ in names only count once."""
     runs: int
     """On how many inputs they agreed."""
+    from_cache: int = 0
+    """Of how many distinct ones an earlier run had found that."""
 
     def summary(self) -> str:
         """A clause for people."""
         same = f"{self.same} of {self.nodes:,} nodes are as before"
         if not self.rewrites:
             return same
-        distinct = f" ({self.distinct} distinct)" if self.distinct < self.rewrites else ""
+        shown = [f"{self.distinct} distinct"] if self.distinct < self.rewrites else []
+        if self.from_cache:
+            shown.append(f"{self.from_cache} proven in earlier runs: --no-cache proves them again")
+        distinct = f" ({', '.join(shown)})" if shown else ""
         agree = "agrees" if self.rewrites == 1 else "agree"
         return f"{same}, {_number(self.rewrites, 'rewrite')}{distinct} {agree} on {_number(self.runs, 'input')}"
 

@@ -48,6 +48,8 @@ class Region:
     result: ModelProto
     outputs: Sequence[tuple[str, str]]
     """The names of each value that is compared, the original's first."""
+    key: Key = ()
+    """What both compute, and of what; names are left out, and so are opsets and what functions do."""
 
 
 @dataclass(frozen=True)
@@ -126,16 +128,14 @@ def regions_of(
     return Regions(shared.same, distinct, len(shared.obligations))
 
 
-def _is_met(
-    regions: Iterator[tuple[Key, Region]], verdicts: dict[Key, Verdict], prove: Callable[[Region], Verdict]
-) -> bool:
+def _is_met(regions: Iterator[Region], verdicts: dict[Key, Verdict], prove: Callable[[Region], Verdict]) -> bool:
     """Whether one of some regions, each wider than the last, is equal before values differ in one."""
     try:
-        for key, region in islice(regions, _MOST_WIDENINGS):
-            if key not in verdicts:
-                verdicts[key] = prove(region)
-            if verdicts[key] is not Verdict.OPEN:
-                return verdicts[key] is Verdict.EQUAL
+        for region in islice(regions, _MOST_WIDENINGS):
+            if region.key not in verdicts:
+                verdicts[region.key] = prove(region)
+            if verdicts[region.key] is not Verdict.OPEN:
+                return verdicts[region.key] is Verdict.EQUAL
     except _CannotTell:
         pass
     return False
@@ -215,8 +215,8 @@ class _Cutter:
         self._facts = facts
         self._types: dict[Class, TypeProto] = {}
 
-    def regions(self, names: Sequence[str]) -> Iterator[tuple[Key, Region]]:
-        """What computes some values on both sides, wider and wider, each with a key that leaves out names.
+    def regions(self, names: Sequence[str]) -> Iterator[Region]:
+        """What computes some values on both sides, wider and wider.
 
         Sizes are computed inside where that is not too much: what they are the sizes of is known there.
 
@@ -238,7 +238,7 @@ class _Cutter:
                 cut = self._cut(names, is_cut)
             outputs = zip(*(cone.names for cone in cut.cones), strict=True)
             before, after = (_model(side, cone, cut.inputs) for side, cone in zip(self._sides, cut.cones, strict=True))
-            yield self._key(cut), Region(before, after, [*outputs])
+            yield Region(before, after, [*outputs], self._key(cut))
             wider = [one for one in cut.inputs if is_cut(one) and not self._is_opaque(one)]
             if not wider:
                 raise _CannotTell
