@@ -119,15 +119,31 @@ def test_stay_where_a_caller_may_give_something_else() -> None:
     check_unchanged(PASS, "g (float[3] x, float z) => (float[3] y) <float z = {0}> { a = Add(x, z) y = Exp(a) }")
 
 
-@pytest.mark.parametrize(("size", "left"), [(30, ["MatMul", "Add"]), (300, ["Add", "MatMul", "Add"])])
-def test_stay_where_the_proof_would_multiply_large_weights(size: int, left: list[str]) -> None:
-    source = text_model(
-        f"g (float[1,{size}] x) => (float[1,{size}] y) <float z = {{0}}, float[1] b = {{1}}> "
-        "{ a = Add(x, z) m = MatMul(a, w) y = Add(m, b) }"
-    )
-    weights = numpy.ones((size, size), numpy.float32)
-    source.graph.initializer.append(numpy_helper.from_array(weights, "w"))
-    assert [node.op_type for node in rewritten(PASS, source).model.graph.node] == left
+@pytest.mark.parametrize("size", [30, 400])
+@pytest.mark.parametrize(
+    ("inputs", "nodes"),
+    [
+        pytest.param("float[1,{0}] x", "m = MatMul(a, w) y = Softmax(m)", id="constant weights"),
+        pytest.param("float[1,{0}] x", "d = Cast<to = 1>(h) m = MatMul(a, d) y = Softmax(m)", id="computed weights"),
+        pytest.param("float[1,{0}] x, float[{0},{0}] v", "m = MatMul(a, v) y = Softmax(m)", id="weights as an input"),
+        pytest.param("float[{0},{0}] x", "y = ReduceL2<keepdims = 0>(a)", id="a large operand"),
+    ],
+)
+def test_stay_where_the_proof_would_read_many_elements(inputs: str, nodes: str, size: int) -> None:
+    """In each of its runs."""
+    source = text_model(f"g ({inputs.format(size)}) => (float[] y) <float z = {{0}}> {{ a = Add(x, z) {nodes} }}")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    for name, dtype in (("w", numpy.float32), ("h", numpy.float16)):
+        if any(name in node.input for node in source.graph.node):
+            source.graph.initializer.append(numpy_helper.from_array(numpy.ones((size, size), dtype), name))
+    operators = [node.op_type for node in rewritten(PASS, source).model.graph.node]
+    assert ("Add" in operators) == (size == 400)
+
+
+def test_stay_in_bfloat16() -> None:
+    """Zeros are looked for in the floats that numpy has."""
+    nodes = "a = Add(x, z) y = Exp(a)"
+    check_unchanged(PASS, f"g (bfloat16[3] x) => (bfloat16[3] y) <bfloat16 z = {{0}}> {{ {nodes} }}")
 
 
 def test_what_is_held_in_a_branch_goes_there() -> None:

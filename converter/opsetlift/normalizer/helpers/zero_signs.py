@@ -1,4 +1,4 @@
-"""Which nodes tell 0 from -0: some give the same for both, in others only the sign of zeros may differ again."""
+"""Which nodes tell 0 from -0: some give the same for both, and results of others differ in the signs of zeros alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from enum import Enum
 import numpy
 import onnx_graphsurgeon as gs
 
-from opsetlift.model.arrays import Array
-from opsetlift.normalizer.helpers.editing import FIRST_BROADCASTING, given, is_plain
+from opsetlift.normalizer.helpers.editing import given, is_plain
 from opsetlift.normalizer.rewriting import Context
 
 
@@ -39,7 +38,10 @@ PASSES = frozenset(
         *("Sum", "Where"),
     )
 )
-"""Operators of which zeros of another sign in any input make zeros of another sign at most."""
+"""Operators whose results differ in the signs of zeros at most, whichever inputs' zeros change theirs.
+
+Which of them give the same beside certain other inputs says `_SPECIAL`.
+"""
 
 PASSES_FIRST = frozenset(
     (
@@ -52,7 +54,7 @@ PASSES_FIRST = frozenset(
         *("Squeeze", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
     )
 )
-"""The same of their first input; the others mean something else."""
+"""The same, for the first input alone."""
 
 WITH_BIAS = {
     "BatchNormalization": 2,
@@ -62,21 +64,21 @@ WITH_BIAS = {
     "InstanceNormalization": 2,
     "LayerNormalization": 2,
 }
-"""Where the bias is that is added to what was made of the first input."""
+"""Which input is the bias, added to what was made of the first."""
 
 _FLOATS = frozenset(("float16", "bfloat16", "float", "double"))
 
 
 def fate(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
-    """What becomes of the sign of the zeros in `tensor` where `node` reads it."""
-    if not is_plain(node) or context.opset() < FIRST_BROADCASTING:
+    """What becomes of the sign of the zeros in `tensor` where `node` reads it, from opset 7 on."""
+    if not is_plain(node):
         return Fate.SHOWS
     if node.op in ENDS:
         return Fate.ENDS
     if node.op in _SPECIAL:
         return _SPECIAL[node.op](node, tensor, context)
     is_first = node.inputs[0] is tensor and all(one is not tensor for one in node.inputs[1:])
-    bias = given(node, WITH_BIAS.get(node.op, len(node.inputs)))
+    bias = given(node, WITH_BIAS[node.op]) if node.op in WITH_BIAS else None
     if bias is not None and is_first and _has_no_negative_zero(bias, context) and len(node.outputs) == 1:
         return Fate.ENDS
     if len(node.outputs) > 1 and node.op != "Split":
@@ -85,14 +87,14 @@ def fate(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
 
 
 def _of_sum(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
-    """The sum x + c ends it where no element of c is -0: the sum is c, or 0."""
+    """The sum x + c is the same for both zeros where no element of c is -0."""
     others = [one for one in node.inputs if one is not tensor]
     ends = len(others) == len(node.inputs) - 1 and any(_has_no_negative_zero(one, context) for one in others)
     return Fate.ENDS if ends else Fate.PASSES
 
 
 def _of_difference(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
-    """The difference x - c is the sum of x and -c; c - x is c, or 0, as well."""
+    """The difference x - c is x + (-c), and c - x is the same for both zeros where no element of c is -0."""
     first, second = node.inputs
     if second is tensor and first is not tensor and _has_no_negative_zero(first, context):
         return Fate.ENDS
@@ -113,8 +115,8 @@ def _of_power(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
     return Fate.ENDS if exponent.size and bool(((exponent > 0) & (exponent % 2 == 0)).all()) else Fate.SHOWS
 
 
-def _of_general_product(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
-    """The sum of a product and C, unless a factor makes another zero of C."""
+def _of_gemm(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
+    """As for a sum with C, where beta is 1."""
     bias = given(node, 2)
     if bias is None or bias is tensor or node.attrs.get("beta", 1.0) != 1.0:
         return Fate.PASSES
@@ -122,7 +124,7 @@ def _of_general_product(node: gs.Node, tensor: gs.Tensor, context: Context) -> F
 
 
 def _of_cast(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
-    """Integers and truth values have one zero; texts show it."""
+    """Integers and truth values have one zero; texts show its sign, and not all narrow floats have one."""
     dtype = context.dtype_of(node.outputs[0])
     if dtype is None or dtype == "string" or "float8" in dtype or "float4" in dtype:
         return Fate.SHOWS
@@ -132,7 +134,7 @@ def _of_cast(node: gs.Node, tensor: gs.Tensor, context: Context) -> Fate:
 _SPECIAL: dict[str, Callable[[gs.Node, gs.Tensor, Context], Fate]] = {
     "Add": _of_sum,
     "Cast": _of_cast,
-    "Gemm": _of_general_product,
+    "Gemm": _of_gemm,
     "Mul": _of_product,
     "Pow": _of_power,
     "Sub": _of_difference,
@@ -141,10 +143,8 @@ _SPECIAL: dict[str, Callable[[gs.Node, gs.Tensor, Context], Fate]] = {
 
 
 def _has_no_negative_zero(tensor: gs.Tensor, context: Context, *, negated: bool = False) -> bool:
-    """Whether a tensor is constant, and no element is -0, or 0 where it is `negated`."""
+    """Whether a tensor is a constant of floats none of which, or none of whose negatives, is -0."""
     value = context.constant(tensor)
-    return value is not None and value.dtype.kind == "f" and not bool(_zeros(value, negative=not negated).any())
-
-
-def _zeros(value: Array, *, negative: bool) -> Array:
-    return numpy.asarray((value == 0) & (numpy.signbit(value) == negative))
+    if value is None or value.dtype.kind != "f":
+        return False
+    return not bool(((value == 0) & (numpy.signbit(value) != negated)).any())

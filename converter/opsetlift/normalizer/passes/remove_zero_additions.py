@@ -1,10 +1,10 @@
-"""Additions of 0 go where nothing tells 0 from -0 behind them.
+"""Additions of 0 go where nothing behind them tells 0 from -0.
 
-x + 0 is x, but for -0 + 0, which is 0. Who squares a value, takes its Softmax, compares it or adds a bias to it gets
-the same for both zeros, and many other operators give the same but for the signs of zeros. So an addition can go where
-all that reads it comes, within a few nodes, to such an end. What is computed on the way gets names of its own, as it is
-something else then. Initial biases, and norms that exporters take apart, leave many additions of 0. Exact: outputs keep
-the signs of their zeros, too.
+x + 0 is x, except that -0 + 0 is 0. A square, a Softmax, a comparison or the addition of a bias without -0 gives the
+same for both zeros; many other operators give results that differ in the signs of zeros alone. So an addition can go
+where every path from it meets an operator of the first kind within a few nodes. Values on the way get new names, as
+their zeros may have other signs. Biases that are still 0, and norms that exporters take apart, leave many additions of
+0. Exact: outputs keep the signs of their zeros, too.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from opsetlift.normalizer.helpers.editing import FIRST_BROADCASTING, fits_into, 
 from opsetlift.normalizer.helpers.zero_signs import Fate, fate
 from opsetlift.normalizer.rewriting import Context, Pass
 
-_FARTHEST = 16
-"""So many nodes may lie between the addition and all ends, for they are proven together."""
+_MOST_FOLLOWERS = 16
+"""At most so many nodes may pass signs on, for they are proven together."""
 
-_MOST_ELEMENTS = 1 << 16
-"""So many elements may the values on the way hold, with the constants that are read there: what takes long to prove
-stays."""
+_MOST_ELEMENTS = 1 << 17
+"""At most so many elements may be read and computed: what takes long to prove stays. Unknown sizes count as 1."""
 
 
 def remove_zero_additions(graph: gs.Graph, context: Context) -> bool:
@@ -36,8 +35,9 @@ def remove_zero_additions(graph: gs.Graph, context: Context) -> bool:
     for node in [*nodes_of(graph, "Add")][::-1]:
         operand = _operand(node, context)
         followers = None if operand is None else _followers(node.outputs[0], here, context)
-        if operand is None or followers is None or not context.replace_uses(node.outputs[0], operand):
+        if operand is None or followers is None:
             continue
+        context.replace_uses(node.outputs[0], operand)
         for follower in followers:
             _rename_outputs(follower, renamed, context)
         is_done = True
@@ -46,10 +46,8 @@ def remove_zero_additions(graph: gs.Graph, context: Context) -> bool:
 
 def _operand(node: gs.Node, context: Context) -> gs.Tensor | None:
     """What 0 is added to, where that has the shape of the sum."""
-    if len(node.inputs) != 2 or context.is_output(node.outputs[0]):
-        return None
-    for position in (0, 1):
-        operand, value = node.inputs[1 - position], context.constant(node.inputs[position])
+    for operand, added in (node.inputs, node.inputs[::-1]):
+        value = context.constant(added)
         if value is None or not value.size or value.dtype.kind != "f" or value.any():
             continue
         if fits_into(value.shape, operand, node, context):
@@ -58,7 +56,7 @@ def _operand(node: gs.Node, context: Context) -> gs.Tensor | None:
 
 
 def _followers(start: gs.Tensor, here: Set[int], context: Context) -> list[gs.Node] | None:
-    """The nodes that pass signs of zeros in a value on; None where they show, or it is not known soon enough."""
+    """The nodes that pass the signs of zeros in `start` on; None where signs show, or these are too many or large."""
     found: dict[int, gs.Node] = {}
     readers: dict[int, gs.Node] = {}
     pending = [start]
@@ -76,20 +74,20 @@ def _followers(start: gs.Tensor, here: Set[int], context: Context) -> list[gs.No
                 case Fate.PASSES if id(node) not in found:
                     found[id(node)] = node
                     pending += [one for one in node.outputs if not one.is_empty()]
-        if len(found) > _FARTHEST or _elements(readers.values(), context) > _MOST_ELEMENTS:
+        if len(found) > _MOST_FOLLOWERS or _elements(readers.values(), context) > _MOST_ELEMENTS:
             return None
     return list(found.values())
 
 
 def _elements(nodes: Iterable[gs.Node], context: Context) -> int:
-    """How many elements are computed and read as constants, as far as sizes are known."""
-    held = {id(one): one.shape for node in nodes for one in node.inputs if isinstance(one, gs.Constant)}
-    computed = [context.shape_of(one) or () for node in nodes for one in node.outputs]
-    return sum(prod(size for size in shape if isinstance(size, int)) for shape in (*held.values(), *computed))
+    """How many elements some nodes read and compute, as far as sizes are known."""
+    values = {id(one): one for node in nodes for one in (*node.inputs, *node.outputs) if not one.is_empty()}
+    shapes = (context.shape_of(one) or () for one in values.values())
+    return sum(prod(size for size in shape if isinstance(size, int)) for shape in shapes)
 
 
 def _rename_outputs(node: gs.Node, renamed: set[int], context: Context) -> None:
-    """Give what a node computes another name, unless that has been done: it is not what it was."""
+    """Give the outputs of a node new names, unless they have some already: zeros in them may have other signs."""
     for output in [*node.outputs]:
         if output.is_empty() or id(output) in renamed:
             continue

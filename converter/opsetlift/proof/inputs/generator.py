@@ -93,7 +93,10 @@ ENUMERATED_NUMBER = 6
 """Single numbers that control shapes are tried from minus this to this: they may be axes, from either end."""
 
 LARGEST_LENGTH = 16
-"""And up to this where that number is accepted, as a length is: points in steps of all fractions may be elements."""
+"""Where `ENUMERATED_NUMBER` is accepted it may be a length, and numbers up to this one are tried.
+
+At some lengths alone a sampled point lies on an element.
+"""
 
 CONTROLLING_AGAIN = (
     "axes",
@@ -158,7 +161,7 @@ LARGEST_INDEX = 2**16
 TURNS_NOT_FINITE = 24
 """How often a value that is not finite stands in one input, at each place in turn, beside ordinary numbers.
 
-Each kind of it comes beside whole numbers as often: where positions are on elements, weights are 0.
+In half of the turns the others are whole numbers: positions then lie on elements, and weights are 0.
 """
 
 TURNS_OF_WHOLE_NUMBERS = 4
@@ -599,7 +602,7 @@ class InputGenerator:
             attempt(Case.of(case.layout, f"{in_words(strategy)}, drawn once more", {**case.values, **drawn}))
 
     def _try_one_not_finite(self, attempt: Attempt) -> None:
-        """A single value that is not finite in one input of a site that rounds, ordinary numbers in the others.
+        """A value that is not finite in one input of a site that rounds, ordinary or whole numbers in the others.
 
         Such a value tells which elements a result is made from, be it with a weight of 0.
         """
