@@ -342,6 +342,8 @@ def test_einsum_rejects_equations_that_do_not_fit() -> None:
 
 
 def test_det_takes_square_matrices() -> None:
+    matrices = array([[[numpy.nan, 1], [1, 1]], [[1, numpy.nan], [1, 1]], [[1, 1], [1, numpy.nan]], [[1, 2], [2, 5]]])
+    assert same_bits(run("Det", 11, matrices), array([numpy.nan, numpy.nan, numpy.nan, 1]))
     assert same_bits(run("Det", 11, array([[[1, 2], [3, 4]]])), array([-2]))
     with pytest.raises(Rejected, match="square"):
         run("Det", 11, array([[1, 2]]))

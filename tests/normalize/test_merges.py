@@ -70,6 +70,24 @@ def test_a_cast_that_loses_something_stays(source: str, through: str, target: st
     )
 
 
+def test_what_is_infinite_or_nan_is_asked_of_the_number_itself() -> None:
+    graph = "g (float[4] x) => (bool[4] y) {{ {} n = IsNaN({}) i = IsInf<detect_negative = 0>({}) y = Or(n, i) }}"
+    check_rewrite("merge-casts", graph.format("a = Cast<to = 11>(x)", "a", "a"), graph.format("", "x", "x"))
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "to", "opset"),
+    [
+        pytest.param(("float16", "bool"), 1, 19, id="IsInf takes none of half precision yet"),
+        pytest.param(("double", "bool"), 1, 19, id="numbers of double may become infinite"),
+        pytest.param(("int32", "bool"), 1, 19, id="integers"),
+    ],
+)
+def test_it_is_asked_of_the_cast_one_elsewhere(dtypes: tuple[str, str], to: int, opset: int) -> None:
+    text = f"g ({dtypes[0]}[4] x) => ({dtypes[1]}[4] y) {{ a = Cast<to = {to}>(x) y = IsInf(a) }}"
+    check_unchanged("merge-casts", text, opset=opset, ir=9)
+
+
 def test_a_reshape_reads_past_another_view() -> None:
     before = f"{INPUT} <int64[2] s = {{4, -1}}> {{ a = Flatten<axis = 2>(x) y = Reshape(a, s) }}"
     check_rewrite("merge-reshapes", before, f"{INPUT} <int64[2] s = {{4, -1}}> {{ y = Reshape(x, s) }}")

@@ -149,5 +149,7 @@ def determinant(call: Call, x: Array) -> Array:
     """
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         call.fail(f"the innermost two dimensions must form square matrices; the shape is {list(x.shape)}")
-    result = numpy.asarray(numpy.linalg.det(x.astype(numpy.float64))).astype(widened(x).dtype)
-    return narrowed_as(result, x.dtype)
+    wide = x.astype(numpy.float64)
+    # LAPACK may take a NaN for a pivot of 0.
+    found = numpy.where(numpy.isnan(wide).any(axis=(-2, -1)), numpy.nan, numpy.linalg.det(wide))
+    return narrowed_as(found.astype(widened(x).dtype), x.dtype)

@@ -616,16 +616,17 @@ class InputGenerator:
                 several = [one for one in names if numpy.size(case.values[one]) > 1] or names
                 if name not in several or not numpy.size(case.values[name]):
                     continue
-                are_whole = turn // len(NOT_FINITE) % 2 == 1
                 drawn = {
                     one: draw(
-                        "integral" if are_whole else ORDINARY[int(rng.integers(len(ORDINARY)))],
+                        ORDINARY[int(rng.integers(len(ORDINARY)))],
                         self._builder.pools[one].dtype,
                         numpy.shape(case.values[one]),
                         rng,
                     )
                     for one in several
                 }
+                if turn // len(NOT_FINITE) % 2:
+                    drawn = {one: _away_from_zero(value) for one, value in drawn.items()}
                 places = places or rng.permutation(drawn[name].size).tolist()
                 kind = [*NOT_FINITE][turn % len(NOT_FINITE)]
                 drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
@@ -1129,6 +1130,13 @@ def _one_of(numbers: Sequence[float], rng: numpy.random.Generator, *, between: b
     if between and rng.random() < 0.5:
         return float(rng.uniform(min(numbers), max(numbers)))
     return numbers[int(rng.integers(len(numbers)))]
+
+
+def _away_from_zero(values: Array) -> Array:
+    """The next whole numbers, of the same signs."""
+    with numpy.errstate(all="ignore"):
+        wide = values.astype(numpy.float64)
+        return numpy.asarray(numpy.copysign(numpy.ceil(numpy.abs(wide)), wide)).astype(values.dtype)
 
 
 def _beginning_with(first: str, strategies: Sequence[str]) -> list[str]:
