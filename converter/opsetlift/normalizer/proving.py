@@ -156,7 +156,7 @@ def _proven_parts(
         return None, Inside()
     runs = tried = from_cache = 0
     differences = Differences()
-    functions = [one.SerializeToString(deterministic=True) for one in result.functions]
+    functions = [[one.SerializeToString(deterministic=True) for one in model.functions] for model in (original, result)]
 
     def verdict(region: Region) -> Verdict:
         nonlocal runs, tried, from_cache
