@@ -166,6 +166,12 @@ def numbers_or_rest(shape: Sequence[Size]) -> list[int]:
     return [size if isinstance(size, int) else -1 for size in shape]
 
 
+def ignores_dimensions(reshape: gs.Node, context: Context) -> bool:
+    """Whether the result of a Reshape depends on the number of elements alone."""
+    target = reshape.attrs.get("shape") if "shape" in reshape.attrs else integers(given(reshape, 1), context)
+    return target is not None and (0 not in target or bool(reshape.attrs.get("allowzero", 0)))
+
+
 def is_view_to(node: gs.Node, shape: Sequence[Size], context: Context) -> bool:
     """Whether the result of a view has this shape, which holds as many elements as there are.
 

@@ -19,6 +19,11 @@ class Slice:
     axes: list[int]
     steps: list[int]
 
+    def bounds(self, position: int, size: int) -> tuple[int, int]:
+        """Where the part along the axis at a position, in steps of 1, starts and ends, from the front."""
+        start, end = (bound + size if bound < 0 else bound for bound in (self.starts[position], self.ends[position]))
+        return min(max(start, 0), size), min(max(end, 0), size)
+
 
 def slice_of(node: gs.Node, context: Context) -> Slice | None:
     """What a Slice takes; None where not all of it is constant, or it says more of one axis than of another."""

@@ -15,8 +15,6 @@ import onnx_graphsurgeon as gs
 from opsetlift.normalizer.helpers.editing import (
     axes_of,
     become,
-    given,
-    integers,
     nodes_of,
     normalised_axes,
     producer_for,
@@ -24,7 +22,7 @@ from opsetlift.normalizer.helpers.editing import (
     takes_vectors,
     vector,
 )
-from opsetlift.normalizer.helpers.sizes import Size, is_expressible, numbers_or_rest
+from opsetlift.normalizer.helpers.sizes import Size, ignores_dimensions, is_expressible, numbers_or_rest
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _VIEWS = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -52,7 +50,7 @@ def _merge(first: gs.Node, node: gs.Node, context: Context) -> bool:
     is_same = target is not None and None not in target and source == target
     if is_same and context.replace_uses(node.outputs[0], first.inputs[0]):
         return True
-    if node.op == "Reshape" and _ignores_dimensions(node, context):
+    if node.op == "Reshape" and ignores_dimensions(node, context):
         node.inputs[0] = first.inputs[0]
     elif target is not None and _can_be_written(target, context):
         shape = vector(numbers_or_rest(target), f"{node.outputs[0].name}_shape", context)
@@ -72,12 +70,6 @@ def _can_be_written(target: Sequence[Size], context: Context) -> bool:
 def _squeezes_nothing_or_all(node: gs.Node, context: Context) -> bool:
     """Whether it is an empty list of axes that a Squeeze is given: to some runtimes that means every axis of size 1."""
     return node.op == "Squeeze" and axes_of(node, 1, context) == []
-
-
-def _ignores_dimensions(node: gs.Node, context: Context) -> bool:
-    """Whether the result of a Reshape depends on the number of elements alone."""
-    target = node.attrs.get("shape") if "shape" in node.attrs else integers(given(node, 1), context)
-    return target is not None and (0 not in target or bool(node.attrs.get("allowzero", 0)))
 
 
 def _merge_by_axes(first: gs.Node, node: gs.Node, context: Context) -> bool:

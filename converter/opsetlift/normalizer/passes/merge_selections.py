@@ -55,8 +55,8 @@ def _squeezed_slice(squeeze: gs.Node, context: Context) -> bool:
     size = shape[axis]
     if normalised_axes(found.axes, len(shape)) != [axis] or not isinstance(size, int):
         return False
-    start, end = (bound + size if bound < 0 else min(bound, size) for bound in (found.starts[0], found.ends[0]))
-    if not 0 <= start < size or end != start + 1:
+    start, end = found.bounds(0, size)
+    if end != start + 1:
         return False
     _gather(squeeze, node.inputs[0], start, axis, context)
     context.inherit(squeeze, node)

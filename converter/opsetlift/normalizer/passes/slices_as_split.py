@@ -55,7 +55,7 @@ def _part(node: gs.Node, context: Context) -> _Part | None:
     size = shape[axes[0]] if axes is not None else None
     if axes is None or not isinstance(size, int):
         return None
-    start, end = (min(max(bound + size if bound < 0 else bound, 0), size) for bound in (found.starts[0], found.ends[0]))
+    start, end = found.bounds(0, size)
     return _Part(node, axes[0], size, start, end) if start < end else None
 
 
