@@ -93,6 +93,9 @@ NOT_FINITE = {"one infinity": numpy.inf, "one negative infinity": -numpy.inf, "o
 LONGEST_RUN = 8
 """Runs of so many numbers of a list stand in rows as they are, where rows are as long."""
 
+MOST_RUNS = 6
+"""In so many runs at most a tensor holds one value after the other."""
+
 _NEAR = numpy.array([-2, -1, 0, 1, 2])
 
 _BESIDE_TIES = [sign * 2.0**power for sign in (-1, 1) for power in (-9, -12, -12, -26)]
@@ -363,6 +366,14 @@ def stretches(listed: Array, position: int, shape: Shape) -> tuple[Array, int]:
     starts = position + step * numpy.arange(rows)
     found = listed[(starts[:, None] + numpy.arange(width)) % listed.size]
     return found.reshape(shape), position + step * max(1, rows)
+
+
+def runs(values: Sequence[Any], like: Array, rng: numpy.random.Generator) -> Array:
+    """Some of the values, each several times in a row, in the shape and dtype of `like`; a single one everywhere."""
+    count = int(rng.integers(2, MOST_RUNS + 1)) if len(values) > 1 else 1
+    chosen = [values[int(position)] for position in rng.integers(len(values), size=count)]
+    repeated = [one for one in chosen for _ in range(-(-like.size // count))]
+    return _array(repeated[: like.size], like.shape, like.dtype)
 
 
 def _array(values: Any, shape: Shape, dtype: numpy.dtype[Any]) -> Array:

@@ -55,6 +55,7 @@ from opsetlift.proof.inputs.filling import (
     in_words,
     multiples,
     own_numbers,
+    runs,
     stretches,
 )
 from opsetlift.proof.inputs.floor import LONGEST, DiversityFloor, may_have_elements
@@ -163,6 +164,12 @@ TURNS_NOT_FINITE = 24
 
 In half of the turns the others are whole numbers: positions then lie on elements, and weights are 0.
 """
+
+TURNS_OF_RUNS = 5
+"""How often one input holds few special values, each many times in a row: windows and rows hold one value alone."""
+
+MOST_WITH_RUNS = 4
+"""In so many inputs at most."""
 
 TURNS_OF_WHOLE_NUMBERS = 4
 """How often one input of a site that rounds holds small whole numbers, or halves of them."""
@@ -361,6 +368,7 @@ class InputGenerator:
                     self._try_all_indices(wanted)
                     self._try_settings_together(wanted)
                     self._try_own_sizes(wanted)
+                    self._try_runs(wanted)
                     self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
@@ -631,6 +639,24 @@ class InputGenerator:
                 kind = [*NOT_FINITE][turn % len(NOT_FINITE)]
                 drawn[name].reshape(-1)[places.pop() % drawn[name].size] = NOT_FINITE[kind]
                 attempt(Case.of(case.layout, f"{in_words(kind)} in {name}", {**case.values, **drawn}))
+
+    def _try_runs(self, attempt: Attempt) -> None:
+        """What is not finite alone in one input of a site that keeps every bit, then special values in runs.
+
+        Of a window or row of one value the first element, or the one outside the pads, is often the result.
+        """
+        is_idle = self._builder.rounding or not self._kept or len(self._inputs) > MANY
+        pools = {} if is_idle else self._builder.pools
+        names = [name for name in pools if name not in self._builder.controls][:MOST_WITH_RUNS]
+        for name in names:
+            alone = list(NOT_FINITE.values()) if name in self._float_pools else []
+            for turn in range(len(alone) + TURNS_OF_RUNS):
+                _, case = self._any_kept()
+                if numpy.size(case.values[name]) < 2 or not isinstance(case.values[name], numpy.ndarray):
+                    continue
+                given = alone[turn : turn + 1] or pools[name].values.tolist()
+                filled = runs(given, case.values[name], self._builder.rng)
+                attempt(Case.of(case.layout, f"runs of special values in {name}", {**case.values, name: filled}))
 
     def _try_whole_numbers(self, attempt: Attempt) -> None:
         """Small whole numbers, or halves, in one input of a site that rounds: positions are then on elements."""
