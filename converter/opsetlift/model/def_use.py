@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 
@@ -439,10 +440,8 @@ class ModelIndex:
             self._functions[key] = DefUse(function)
         return self._functions[key]
 
-    def names(self) -> set[str]:
-        """Every name of a value in the model."""
-        return self.graph.names().union(*(self.function(one).names() for one in self._model.functions))
-
-    def node_names(self) -> frozenset[str]:
-        """Every name of a node in the model."""
-        return self.graph.node_names().union(*(self.function(one).node_names() for one in self._model.functions))
+    @cached_property
+    def every_name(self) -> frozenset[str]:
+        """The names of all values and nodes of the model, as they were when they were first asked for."""
+        scopes = [self.graph, *map(self.function, self._model.functions)]
+        return frozenset().union(*(scope.names() for scope in scopes), *(scope.node_names() for scope in scopes))

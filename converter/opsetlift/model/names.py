@@ -7,7 +7,6 @@ from copy import copy
 from onnx import FunctionProto, ModelProto
 
 from opsetlift.model.def_use import ModelIndex
-from opsetlift.model.files.tensors import are_at_most
 
 NAMES_OF_RUNTIMES = frozenset({"squeeze_axes", "gemm_input_shape", "gemm_output_shape"})
 """Names that optimisers of onnxruntime give to initializers of theirs where no node has them, whatever initializers do.
@@ -16,15 +15,9 @@ A model that has such an initializer, and what they look for, does not load: of 
 normalising had called the axes of a Squeeze that computes "squeeze" so.
 """
 
-_SEARCHED_NAMES = 8
-_SEARCHED_BYTES = 1 << 24
-
 
 class Names:
-    """All value and node names of a model, collected when new ones are needed.
-
-    A conversion that needs only a few searches the model's bytes for them, which is faster than collecting all names; a
-    name that is part of something else there counts as taken.
+    """All value and node names of a model, collected when the first new one is needed.
 
     Args:
         model: The model, which must not change.
@@ -32,7 +25,7 @@ class Names:
     """
 
     def __init__(self, model: ModelProto, index: ModelIndex | None = None) -> None:
-        self._original = _OriginalNames(model, index or ModelIndex(model))
+        self._index = index or ModelIndex(model)
         self._given: set[str] = set()
         self._numbers: dict[str, int] = {}
 
@@ -46,9 +39,7 @@ class Names:
         return other
 
     def _is_taken(self, name: str) -> bool:
-        if name in self._given or name in NAMES_OF_RUNTIMES:
-            return True
-        return self._original.has(name, are_few=len(self._given) < _SEARCHED_NAMES)
+        return name in self._given or name in NAMES_OF_RUNTIMES or name in self._index.every_name
 
     def is_free(self, name: str) -> bool:
         """Whether nothing has a name."""
@@ -65,29 +56,6 @@ class Names:
         self._numbers[base] = number
         self._given.add(name)
         return name
-
-
-class _OriginalNames:
-    """The names of a model, searched for in its bytes or collected; never both ways for long."""
-
-    def __init__(self, model: ModelProto, index: ModelIndex) -> None:
-        self._model = model
-        self._index = index
-        self._bytes: bytes | None = None
-        self._collected: frozenset[str] | None = None
-
-    def has(self, name: str, *, are_few: bool) -> bool:
-        """Whether a name is taken; `are_few`: it is one of a few, for which collecting all does not pay."""
-        if self._collected is None and are_few:
-            if self._bytes is None and are_at_most(self._model.graph.initializer, _SEARCHED_BYTES):
-                content = self._model.SerializeToString()
-                self._bytes = content if len(content) <= _SEARCHED_BYTES else None
-            if self._bytes is not None:
-                return name.encode() in self._bytes
-        if self._collected is None:
-            self._collected = frozenset(self._index.names() | self._index.node_names())
-            self._bytes = None
-        return name in self._collected
 
 
 class FunctionNames:

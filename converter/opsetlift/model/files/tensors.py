@@ -47,17 +47,6 @@ def is_external(tensor: TensorProto) -> bool:
     return tensor.data_location == TensorProto.EXTERNAL
 
 
-def are_at_most(tensors: Iterable[TensorProto], size: int) -> bool:
-    """Whether tensors inside a model take at most so many bytes, by their shapes, at four bytes for an element."""
-    total = 0
-    for tensor in tensors:
-        if not is_external(tensor):
-            total += 4 * prod(tensor.dims[:])
-            if total > size:
-                return False
-    return True
-
-
 class Tensors(NamedTuple):
     """The tensors of a model, in subgraphs and functions too."""
 
