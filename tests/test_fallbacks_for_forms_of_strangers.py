@@ -388,14 +388,17 @@ class TestOtherForms:
         text = "g (float[2,1,8,8] x, float[3,4] r, int64[3] b) => (float[3,1,1,1] y) { y = RoiAlign (x, r, b) }"
         refused(text, runtime, because="RoiAlign", opset=16)
 
-    def test_branches_within_branches_that_read_what_is_around_are_refused(self) -> None:
+    def test_branches_within_branches_that_read_what_is_around_are_both_computed(self) -> None:
         inner = (
-            "o = If (d) <then_branch = t () => (float[2] a) { a = Neg (x) }, "
+            "o = If (d) <then_branch = t () => (float[2] a) { a = OPERATOR (x) }, "
             "else_branch = e () => (float[2] b) { b = Abs (x) }>"
         )
         first = f"then_branch = u () => (float[2] o) {{ {inner} }}"
         outer = f"y = If (c) <{first}, else_branch = f () => (float[2] q) {{ q = Exp (x) }}>"
-        refused(f"g (bool c, bool d, float[2] x) => (float[2] y) {{ {outer} }}", MIDDLE, because="an If within an If")
+        text = f"g (bool c, bool d, float[2] x) => (float[2] y) {{ {outer} }}"
+        found = converted(text.replace("OPERATOR", "Neg"), MIDDLE).graph.node[0].attribute[0].g
+        assert [node.op_type for node in found.node] == ["Neg", "Abs", "Where"]
+        refused(text.replace("OPERATOR", "NonZero"), MIDDLE, because="an If within an If")
 
     def test_lists_of_loops_that_may_end_early_are_refused(self) -> None:
         nodes = "r = Neg (s) o = Less (i, n) l = Abs (s)"

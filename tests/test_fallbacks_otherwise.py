@@ -206,6 +206,91 @@ class TestScalars:
         refused(text, "opencv==4.14", because="scalars of scalars")
 
 
+class TestBranches:
+    """Where no kernel of If is, both branches are computed, if neither minds what leads to the other one."""
+
+    @staticmethod
+    def _text(branch: str, *, given: str = "float[2,3] x", result: str = "float[2,3] y") -> str:
+        constants = "float[3] w = {1, 2, 3}, int64[1] o = {0}, int64[1] t = {2}"
+        return f"""g ({given}, bool[1] c) => ({result}) <{constants}> {{
+            y = If (c) <then_branch = t () => ({result.replace("y", "a")}) {{ {branch} }},
+                else_branch = e () => ({result.replace("y", "b")}) {{ r = Relu (x) b = Mul (r, w) }}> }}"""
+
+    def test_both_are_computed_and_the_condition_selects(self) -> None:
+        found = operators(converted(self._text("q = Div (x, w) a = Tanh (q)"), "openvino==2021.4"))
+        assert sorted(found) == ["Div", "Mul", "Relu", "Tanh", "Where"]
+
+    def test_by_a_computed_condition(self) -> None:
+        text = """g (float[2,3] x) => (float[2,3] y) <float z = {0}> {
+            n = ReduceSum <keepdims = 0> (x) c = Greater (n, z) y = If (c) <
+                then_branch = t () => (float[2,3] a) { a = Abs (x) },
+                else_branch = e () => (float[2,3] b) { b = Neg (x) }> }"""
+        assert operators(converted(text, "opencv==4.14"))[-3:] == ["Abs", "Neg", "Where"]
+
+    def test_branches_within_branches(self) -> None:
+        inner = (
+            "then_branch = i () => (float[2,3] u) { u = Abs (x) }, else_branch = j () => (float[2,3] v) { v = Neg (x) }"
+        )
+        found = operators(converted(self._text(f"a = If (c) <{inner}>"), "openvino==2021.4"))
+        assert sorted(found) == ["Abs", "Mul", "Neg", "Relu", "Where", "Where"]
+
+    def test_several_results(self) -> None:
+        text = """g (float[2,3] x, bool c) => (float[2,3] y, float[3,2] z) <int64[2] s = {3, 2}> {
+            y, z = If (c) <
+                then_branch = t () => (float[2,3] a, float[3,2] d) { a = Abs (x) d = Reshape (x, s) },
+                else_branch = e () => (float[2,3] b, float[3,2] f) { b = Neg (x) f = Transpose (x) }> }"""
+        found = operators(converted(text, "openvino==2021.4"))
+        assert sorted(found) == ["Abs", "Neg", "Reshape", "Transpose", "Where", "Where"]
+
+    @pytest.mark.parametrize(
+        ("branch", "why"),
+        [
+            ("n = Cast <to = 6> (x) q = Div (n, n) a = Cast <to = 1> (q)", "a quotient by 0"),
+            ("i = Cast <to = 7> (w) a = Gather (x, i)", "an index may be beyond the size"),
+            ("k = RandomNormalLike (x) a = Add (x, k)", "random numbers"),
+            ("i = Cast <to = 7> (w) k = Slice (i, o, t) a = Reshape (x, k)", "a computed shape"),
+        ],
+    )
+    def test_stay_where_one_may_fail(self, branch: str, why: str) -> None:
+        refused(self._text(branch), "openvino==2021.4", because="has no If")
+
+    def test_stay_where_sizes_are_open_or_differ(self) -> None:
+        open_sizes = self._text("a = Abs (x)", given="float[N,3] x", result="float[N,3] y")
+        refused(open_sizes, "opencv==4.14", because="has no If")
+        other = """g (float[2,3] x, bool c) => (float[A,B] y) <int64[2] s = {3, 2}> {
+            y = If (c) <then_branch = t () => (float[2,3] a) { a = Abs (x) },
+                else_branch = e () => (float[3,2] b) { b = Reshape (x, s) }> }"""
+        refused(other, "opencv==4.14", because="has no If")
+
+
+class TestLoops:
+    """OpenVINO finds no condition that a body reads, and gave nothing of a Loop that is not run at all."""
+
+    _TEXT = """g (float[3] x, bool d) => (float[3] y) <int64 n = {{3}}, bool c = {{1}}, int64 none = {{0}}> {{
+        y = Loop ({given}, x) <body = b (int64 i, bool go, float[3] s) => (bool on, float[3] t) {{ {body} }}> }}"""
+    _READS = "on = Identity (go) a = Neg (s) k = Abs (s) t = Where (go, a, k)"
+
+    @pytest.mark.parametrize("release", ["2021.4", "2022.3", "2026.4"])
+    def test_what_reads_the_condition_reads_true(self, release: str) -> None:
+        text = self._TEXT.format(given="n, c", body=self._READS).replace(", bool d", "")
+        (loop,) = converted(text, f"openvino=={release}", opset=11).graph.node
+        body = loop.attribute[0].g
+        assert body.node[-1].op_type == "Where"
+        assert not any(body.input[1].name in node.input for node in body.node)
+
+    def test_a_condition_that_is_only_passed_on_stays(self) -> None:
+        text = self._TEXT.format(given="n, c", body="on = Identity (go) t = Neg (s)").replace(", bool d", "")
+        (loop,) = converted(text, "openvino==2022.3", opset=11).graph.node
+        body = loop.attribute[0].g
+        assert body.node[0].input[0] == body.input[1].name
+
+    @pytest.mark.parametrize("given", ["n, d", "none, c"])
+    @pytest.mark.parametrize("release", ["2021.4", "2022.3"])
+    def test_that_may_not_run_at_all_are_refused(self, release: str, given: str) -> None:
+        text = self._TEXT.format(given=given, body="on = Identity (go) t = Neg (s)")
+        refused(text, f"openvino=={release}", because="gives nothing of a Loop", opset=11)
+
+
 def test_values_named_as_quantized_are_refused() -> None:
     """OpenCV 4.5 looks for their scale by the name."""
     text = "g (float[2,3] x) => (float[2,3] y) { r_quantized = Relu (x) y = Neg (r_quantized) }"

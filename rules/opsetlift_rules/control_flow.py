@@ -10,12 +10,15 @@ import numpy
 from onnx import GraphProto
 
 from opsetlift.rulebook.rule import Fallback, Step, before_bodies, for_lost_types, in_turn, unchanged
-from opsetlift.rulebook.site import Operators, Site
+from opsetlift.rulebook.site import Operators, Site, is_constant
+from opsetlift.specification.dtypes import dtype_name, shape_of_type
+from opsetlift.specification.history import AI_ONNX, canonical_domain
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.bodies import cast_values_around_the_body, subgraph_input_types, subgraph_output_shape
 from opsetlift_rules.helpers.broadcasting import have_one_shape
 from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.sequences_in_bodies import carried_as_tensors
 from opsetlift_rules.helpers.zeros import zero
 
@@ -139,10 +142,74 @@ def _gives_tensors_of_any_rank(site: Site) -> bool:
     return any(subgraph_output_shape(site, branch, place) is None for branch in _BRANCHES for place in places)
 
 
+def compute_both_branches(site: Site) -> None:
+    """Compute both branches and select by the condition: for runtimes without If.
+
+    Only where neither can fail, or fall in with sizes that are not known, on inputs that lead to the other one.
+    """
+    places = range(len(site.node.output))
+    shapes = [[subgraph_output_shape(site, one, place) for one in _BRANCHES] for place in places]
+    if not all(have_one_shape(some) for some in shapes) or not all(_always_runs(site, one) for one in _BRANCHES):
+        return
+    op = site.op_at(opsets.WHERE)
+    condition = site.input(0)
+    if len(site.shape(0) or ()) > min(len(some[0] or ()) for some in shapes):
+        condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), hint="scalar"))
+    found = [site.op.inline(one) for one in _BRANCHES]
+    site.replace(*(op.Where(condition, one, other) for one, other in zip(*found, strict=True)))
+
+
+def _always_runs(site: Site, branch: str) -> bool:
+    """Whether a branch computes something whatever it is given: sizes and operators do not depend on values."""
+    graph: GraphProto = site.attribute(branch)
+    types = {name: site.type_inside(branch, name) for node in graph.node for name in (*node.input, *node.output)}
+    constants = {one.name for one in graph.initializer}
+    for node in graph.node:
+        if canonical_domain(node.domain) != AI_ONNX or node.op_type not in _ALWAYS_RUN | _RUN_WITH_CONSTANTS:
+            return False
+        if node.op_type in _RUN_WITH_CONSTANTS:
+            parameters = [name for name in node.input[1:] if name and name not in constants]
+            if not all(is_constant(site, name) for name in parameters):
+                return False
+        if node.op_type == "Constant":
+            constants.update(node.output)
+        for name in filter(None, (*node.input, *node.output)):
+            found = types[name]
+            shape = None if found is None else shape_of_type(found)
+            if shape is None or not all(isinstance(size, int) for size in shape):
+                return False
+        given = [types[name] for name in node.input if name]
+        are_floats = all(one is not None and dtype_name(one.tensor_type.elem_type) in FLOATING for one in given)
+        if node.op_type in _RUN_WITH_FLOATS and not are_floats:
+            return False  # a quotient of integers by 0 ends the process
+    return True
+
+
+_RUN_WITH_FLOATS = frozenset(("Div", "Pow", "Reciprocal"))
+_RUN_WITH_CONSTANTS = frozenset(
+    (
+        *("Clip", "Expand", "Pad", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze"),
+        *("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare"),
+    )
+)
+_ALWAYS_RUN = frozenset(
+    (
+        *("Abs", "Add", "And", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Concat", "Constant", "Conv"),
+        *("ConvTranspose", "Cos", "Div", "Elu", "Equal", "Erf", "Exp", "Flatten", "Floor", "Gelu", "Gemm"),
+        *("GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity"),
+        *("InstanceNormalization", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
+        *("MatMul", "Max", "MaxPool", "Mean", "Min", "Mish", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal"),
+        *("Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub", "Sum"),
+        *("Tanh", "Transpose", "Where", "Xor"),
+    )
+)
+
+
 def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     """Give a Loop that ends by its trip count a condition, or a body in which the number of the run surely is a scalar.
 
-    What a body passes on of its inputs, the new one copies. A runtime that gives the last number for each run where the
+    What a body passes on of its inputs, the new one copies. What reads the condition in it reads true: else there would
+    be no run. A runtime that gives the last number for each run where the
     body copies it by Identity alone finds a Reshape before that.
     """
     if site.input(0) and not site.input(1):
@@ -153,9 +220,11 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
         return
     graph: GraphProto = site.attribute("body")
     scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar") if _reads(graph, graph.input[0].name) else ""
+    true = site.constant(True, "bool", "true") if _reads(graph, graph.input[1].name, to_go_on=False) else ""
 
-    def build(op: Operators, number: str, *others: str) -> list[str]:
-        return op.inline("body", op.Reshape(number, scalar) if scalar else number, *others, keep_names=True)
+    def build(op: Operators, number: str, going: str, *others: str) -> list[str]:
+        number = op.Reshape(number, scalar) if scalar else number
+        return op.inline("body", number, true or going, *others, keep_names=True)
 
     body = site.op.subgraph(build, takes=subgraph_input_types(site, "body"))
     results = site.op.Loop(*site.inputs, body=body, outputs=len(site.node.output))
@@ -166,9 +235,13 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
-def _reads(graph: GraphProto, name: str) -> bool:
-    """Whether a node of a body reads a value, or may do so in a subgraph."""
-    return any(name in node.input or any(one.HasField("g") for one in node.attribute) for node in graph.node)
+def _reads(graph: GraphProto, name: str, *, to_go_on: bool = True) -> bool:
+    """Whether a node of a body reads a value, or may do so in a subgraph; if asked for, but for what lets it go on."""
+    return any(
+        name in node.input or any(one.HasField("g") for one in node.attribute)
+        for node in graph.node
+        if to_go_on or node.op_type != "Identity" or node.output[0] != graph.output[0].name
+    )
 
 
 _SHAPES = "11 lets the branches give different shapes"
@@ -187,6 +260,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("If", replace_branches_or_gather_constants),
+    Fallback("If", replace_branches_or_gather_constants, otherwise=compute_both_branches),
     Fallback("Loop", name_the_condition_or_write_the_body_anew),
 ]

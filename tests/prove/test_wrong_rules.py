@@ -306,9 +306,8 @@ def test_a_rule_that_is_wrong_for_one_length_is_refuted(length: int) -> None:
 
 def test_a_rule_that_is_wrong_for_rows_of_minus_infinity_alone_is_refuted() -> None:
     graph = "g (float[2, 48] x) => (float[2, 1] y) {{ {} }}"
-    after = graph.format(
-        "least = Constant <value = float {-3.4028234663852886e38} > () t = Max (x, least) y = ReduceMax <axes = [1]> (t)"
-    )
+    least = constant("least", "float", -3.4028234663852886e38)
+    after = graph.format(f"{least} t = Max (x, least) y = ReduceMax <axes = [1]> (t)")
     source = conversion(graph.format("y = ReduceMax <axes = [1]> (x)"), after, (11, 12), claims=[(0, 0, 3)])
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
 

@@ -193,6 +193,9 @@ class Form:
     """Whether the rank of what a subgraph of it gives is not known."""
     counts_its_runs: bool = False
     """Whether a node in its body other than Reshape reads the body's first input, the number of a loop's run."""
+    reads_its_condition: bool = False
+    """Whether a node in its body reads the body's second input, a loop's condition, other than to copy it to the next
+    run by Identity."""
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
@@ -293,6 +296,7 @@ class Form:
             (self.reads_beyond, lambda node, _, scope: _reads_beyond(node, scope)),
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
+            (self.reads_its_condition, lambda node, *_: _reads_its_condition(node)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
@@ -1205,6 +1209,16 @@ def _counts_its_runs(node: NodeProto) -> bool:
     return any(graph.input and _reads(graph, graph.input[0].name) for _, graph in subgraphs(node))
 
 
+def _reads_its_condition(node: NodeProto) -> bool:
+    return any(
+        _uses(one, graph.input[1].name)
+        for _, graph in subgraphs(node)
+        if len(graph.input) > 1
+        for one in graph.node
+        if one.op_type != "Identity" or one.output[0] != graph.output[0].name
+    )
+
+
 def _lists_until_a_condition(node: NodeProto) -> bool:
     if len(node.output) <= len(node.input) - _BEFORE_STATES:
         return False
@@ -1232,9 +1246,13 @@ def _gives_its_run_number(node: NodeProto) -> bool:
 
 
 def _reads(graph: GraphProto, name: str) -> bool:
-    return any(
-        (name in node.input and node.op_type != "Reshape") or any(_reads(inner, name) for _, inner in subgraphs(node))
-        for node in graph.node
+    return any(_uses(node, name) for node in graph.node)
+
+
+def _uses(node: NodeProto, name: str) -> bool:
+    """Whether a node reads a value, or one in a subgraph of it does; a Reshape of it does not count."""
+    return (name in node.input and node.op_type != "Reshape") or any(
+        _reads(inner, name) for _, inner in subgraphs(node)
     )
 
 

@@ -69,7 +69,8 @@ read, one of them more than once), `is_captured` (a graph inside its own one rea
 matrices of its first input may have more rows than columns), `reads_copies` (an input comes from Identity, Dropout or a
 Cast to the dtype that it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it is
 in), `gives_unranked` (the rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its
-first input, but for Reshape), `lists_until_a_condition` (a Loop that gives lists, and whose body computes its
+first input, but for Reshape), `reads_its_condition` (its body reads its second input, other than to copy it to the
+next run by Identity), `lists_until_a_condition` (a Loop that gives lists, and whose body computes its
 condition), `has_longer_end_pads` (than every second pad says), `uneven` (lists of numbers whose halves differ),
 `nonzero` (lists with a number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and
 `computed_inputs` (constants or not), `overridable_inputs` (initializers that are inputs of the model, too),
