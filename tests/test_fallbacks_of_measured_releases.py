@@ -19,7 +19,7 @@ class TestNumbersOfLoops:
     """onnxruntime 0.3 and 0.4 give the body of a Loop the number of its run as a vector of one element."""
 
     _TEXT = """
-        g (int64[3] x, int64 n, bool c) => (int64[3] z, int64[A,1] y) {
+        g (int64[3] x, int64 n) => (int64[3] z, int64[A,1] y) <bool c = {1}> {
             z, y = Loop (n, c, x) <body = b (int64 i, bool go, int64[3] s) => (bool on, int64[3] t, int64[1] v) {
                 on = Identity (go)
                 t = Identity (s)

@@ -6,8 +6,10 @@ Loop  11: states are optional · 13: sequences, too · 13, 16, 19, 21, 23, 24, 2
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy
-from onnx import GraphProto
+from onnx import GraphProto, NodeProto
 
 from opsetlift.rulebook.rule import Fallback, Step, before_bodies, for_lost_types, in_turn, unchanged
 from opsetlift.rulebook.site import Operators, Site, is_constant
@@ -208,9 +210,9 @@ _ALWAYS_RUN = frozenset(
 def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     """Give a Loop that ends by its trip count a condition, or a body in which the number of the run surely is a scalar.
 
-    What a body passes on of its inputs, the new one copies. What reads the condition in it reads true: else there would
-    be no run. A runtime that gives the last number for each run where the
-    body copies it by Identity alone finds a Reshape before that.
+    What a body passes on of its inputs, the new one copies; a number that becomes another state as it is, it multiplies
+    by 1. A runtime that gives the last number for each run where the body copies it by Identity alone finds a Reshape
+    before that. What reads the condition in it reads true: else there would be no run.
     """
     if site.input(0) and not site.input(1):
         site.set_input(1, endless(site))
@@ -219,14 +221,19 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     if not all(one is not None and one.HasField("tensor_type") for one in types):
         return
     graph: GraphProto = site.attribute("body")
-    scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar") if _reads(graph, graph.input[0].name) else ""
-    true = site.constant(True, "bool", "true") if _reads(graph, graph.input[1].name, to_go_on=False) else ""
+    true = site.constant(True, "bool", "true") if _reads_its_condition(graph) else ""
+    takes = subgraph_input_types(site, "body")
+    dtypes = {place: dtype_name(takes[place + 1].tensor_type.elem_type) for place in _other_states(graph)}
+    ones = {place: site.constant(1, dtype, "one") for place, dtype in dtypes.items() if dtype in _NUMBERS}
+    reads_number = not true and not ones and any(_reads(node, graph.input[0].name) for node in graph.node)
+    scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar") if reads_number else ""
 
     def build(op: Operators, number: str, going: str, *others: str) -> list[str]:
         number = op.Reshape(number, scalar) if scalar else number
-        return op.inline("body", number, true or going, *others, keep_names=True)
+        results = op.inline("body", number, true or going, *others, keep_names=True)
+        return [op.Mul(one, ones[place]) if place in ones else one for place, one in enumerate(results)]
 
-    body = site.op.subgraph(build, takes=subgraph_input_types(site, "body"))
+    body = site.op.subgraph(build, takes=takes)
     results = site.op.Loop(*site.inputs, body=body, outputs=len(site.node.output))
     results = [results] if isinstance(results, str) else list(results)
     for result, name in zip(results, site.node.output, strict=True):
@@ -235,13 +242,32 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
 
 
-def _reads(graph: GraphProto, name: str, *, to_go_on: bool = True) -> bool:
-    """Whether a node of a body reads a value, or may do so in a subgraph; if asked for, but for what lets it go on."""
-    return any(
-        name in node.input or any(one.HasField("g") for one in node.attribute)
-        for node in graph.node
-        if to_go_on or node.op_type != "Identity" or node.output[0] != graph.output[0].name
-    )
+def _other_states(body: GraphProto) -> Iterator[int]:
+    """The places of states that a body gives and that are, as they are, inputs of it at other places."""
+    places = {info.name: place for place, info in enumerate(body.input)}
+    computes = {name: node for node in body.node for name in node.output}
+    for place, info in enumerate(body.output[1 : len(body.input) - 1], 1):
+        name = info.name
+        while name in computes and computes[name].op_type in _VIEWS:
+            name = computes[name].input[0]
+        if places.get(name, place + 1) != place + 1:
+            yield place
+
+
+_VIEWS = frozenset(("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout"))
+_NUMBERS = FLOATING | {"int32", "int64"}
+
+
+def _reads_its_condition(body: GraphProto) -> bool:
+    """Whether a body reads the condition other than to pass it on."""
+    others = (node for node in body.node if node.op_type != "Identity" or node.output[0] != body.output[0].name)
+    return any(_reads(node, body.input[1].name) for node in others)
+
+
+def _reads(node: NodeProto, name: str) -> bool:
+    """Whether a node reads a value, or one in a subgraph of it does."""
+    inner = (one for attribute in node.attribute if attribute.HasField("g") for one in attribute.g.node)
+    return name in node.input or any(_reads(one, name) for one in inner)
 
 
 _SHAPES = "11 lets the branches give different shapes"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, pairwise
@@ -14,6 +14,7 @@ from onnx import GraphProto, NodeProto, helper
 
 from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.model.arrays import Array
+from opsetlift.model.def_use import uses_of
 from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
@@ -196,6 +197,14 @@ class Form:
     reads_its_condition: bool = False
     """Whether a node in its body reads the body's second input, a loop's condition, other than to copy it to the next
     run by Identity."""
+    gives_lists: bool = False
+    """Whether it is a Loop that gives lists, too: an element of them for each run."""
+    gives_what_no_input_changes: bool = False
+    """Whether a state that its body gives is computed from none of the body's inputs."""
+    gives_views_of_other_states: bool = False
+    """Whether a state that its body gives is a copy or view of one of the body's inputs at another place."""
+    has_slope_above_one: bool = False
+    """Whether it takes a value and the product of it with one number, which is no constant of at most 1."""
     misfits_normalized_axes: bool = False
     """Whether a constant that it or the first of the chain reads has another shape than what a ReduceMean in the chain
     takes the mean of, where that is over the last axes."""
@@ -297,6 +306,10 @@ class Form:
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.reads_its_condition, lambda node, *_: _reads_its_condition(node)),
+            (self.gives_lists, lambda node, *_: len(node.output) > len(node.input) - _BEFORE_STATES),
+            (self.gives_what_no_input_changes, lambda node, *_: _gives_what_no_input_changes(node)),
+            (self.gives_views_of_other_states, lambda node, *_: _gives_views_of_other_states(node)),
+            (self.has_slope_above_one, lambda node, _, scope: _has_slope_above_one(node, scope)),
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
@@ -1217,6 +1230,58 @@ def _reads_its_condition(node: NodeProto) -> bool:
         for one in graph.node
         if one.op_type != "Identity" or one.output[0] != graph.output[0].name
     )
+
+
+def _has_slope_above_one(node: NodeProto, scope: ScopeFacts) -> bool:
+    for name in node.input:
+        product = scope.producer(name)
+        if product is None or product.op_type != "Mul":
+            continue
+        for value, factor in (product.input, product.input[::-1]):
+            shape = scope.shape(factor)
+            is_single = shape is None or all(size == 1 for size in shape)
+            number = scope.constant(factor) if is_single and value in node.input else None
+            if is_single and value in node.input and not (number is not None and (number <= 1).all()):
+                return True
+    return False
+
+
+def _gives_what_no_input_changes(node: NodeProto) -> bool:
+    for states, graph in _bodies(node):
+        changed = {one.name for one in graph.input}
+        for one in graph.node:
+            if not changed.isdisjoint(uses_of([one])):
+                changed.update(one.output)
+        if not changed.issuperset(one.name for one in graph.output[1 : 1 + states]):
+            return True
+    return False
+
+
+def _gives_views_of_other_states(node: NodeProto) -> bool:
+    for states, graph in _bodies(node):
+        places = {one.name: place for place, one in enumerate(graph.input)}
+        for place, one in enumerate(graph.output[1 : 1 + states], _BEFORE_STATES):
+            if places.get(_viewed(one.name, graph, _VIEWING), place) != place:
+                return True
+    return False
+
+
+def _bodies(node: NodeProto) -> Iterator[tuple[int, GraphProto]]:
+    """The number of states of a loop, and its body."""
+    for _, graph in subgraphs(node):
+        if len(graph.input) > 1:
+            yield len(graph.input) - _BEFORE_STATES, graph
+
+
+def _viewed(name: str, graph: GraphProto, operators: Collection[str]) -> str:
+    """What a value in a graph is as it is, through nodes of some operators."""
+    computes = {output: one for one in graph.node for output in one.output}
+    while name in computes and computes[name].op_type in operators:
+        name = computes[name].input[0]
+    return name
+
+
+_VIEWING = frozenset(("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout"))
 
 
 def _lists_until_a_condition(node: NodeProto) -> bool:
