@@ -147,7 +147,7 @@ def _gives_tensors_of_any_rank(site: Site) -> bool:
 def compute_both_branches(site: Site) -> None:
     """Compute both branches and select by the condition: for runtimes without If.
 
-    Only where neither can fail, or fall in with sizes that are not known, on inputs that lead to the other one.
+    Only where neither can fail on inputs that lead to the other one, and the sizes of all values in them are known.
     """
     places = range(len(site.node.output))
     shapes = [[subgraph_output_shape(site, one, place) for one in _BRANCHES] for place in places]
