@@ -451,14 +451,14 @@ def test_what_only_dropped_nodes_read_is_dropped_with_them():
 
 
 def test_the_names_of_a_model_are_collected_once_for_all_its_walks(monkeypatch: pytest.MonkeyPatch) -> None:
-    collected: list[ModelIndex] = []
-    collect = ModelIndex.names
+    collected: list[DefUse] = []
+    collect = DefUse.names
 
-    def counted(self: ModelIndex) -> set[str]:
+    def counted(self: DefUse) -> set[str]:
         collected.append(self)
         return collect(self)
 
-    monkeypatch.setattr(ModelIndex, "names", counted)
+    monkeypatch.setattr(DefUse, "names", counted)
     names = Names(model(TWO_MEANS))
     walks = [names.renewed() for _ in range(3)]
     given = [[walk.fresh("r") for _ in range(20)] for walk in walks]
