@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.model.def_use import DefUse, ModelIndex
+from opsetlift.model.def_use import DefUse
 from opsetlift.model.names import Names
 from opsetlift.support.refusal import Why
 from testing.conversion import check_refusal, model, normalised
