@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from opsetlift import convert
+from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 from tests.test_fallbacks_for_other_runtimes import refused
 
@@ -233,6 +235,17 @@ class TestBranches:
         )
         found = operators(converted(self._text(f"a = If (c) <{inner}>"), "openvino==2021.4"))
         assert sorted(found) == ["Abs", "Mul", "Neg", "Relu", "Where", "Where"]
+
+    def test_a_condition_of_unknown_rank_is_reshaped(self) -> None:
+        text = """g (float x, bool c, bool d) => (float y) {
+            y = If (c) <then_branch = t () => (float a) {
+                    a = If (d) <then_branch = i () => (float u) { u = Abs (x) },
+                                else_branch = j () => (float v) { v = Neg (x) }> },
+                else_branch = e () => (float b) { b = Exp (x) }> }"""
+        source = model(f'<ir_version: 7, opset_import: ["": 13]> {text}')
+        source.graph.input[2].type.tensor_type.ClearField("shape")
+        branch = convert(source, target="openvino==2022.3").model.graph.node[0].attribute[0].g
+        assert sorted(node.op_type for node in branch.node) == ["Abs", "Neg", "Reshape", "Where"]
 
     def test_several_results(self) -> None:
         text = """g (float[2,3] x, bool c) => (float[2,3] y, float[3,2] z) <int64[2] s = {3, 2}> {

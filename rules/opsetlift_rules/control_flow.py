@@ -6,11 +6,10 @@ Loop  11: states are optional · 13: sequences, too · 13, 16, 19, 21, 23, 24, 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto
 
+from opsetlift.model.loop_bodies import mentions, passed_on_elsewhere, reads_its_condition
 from opsetlift.rulebook.rule import Fallback, Step, before_bodies, for_lost_types, in_turn, unchanged
 from opsetlift.rulebook.site import Operators, Site, is_constant
 from opsetlift.specification.dtypes import dtype_name, shape_of_type
@@ -154,11 +153,12 @@ def compute_both_branches(site: Site) -> None:
     if not all(have_one_shape(some) for some in shapes) or not all(_always_runs(site, one) for one in _BRANCHES):
         return
     op = site.op_at(opsets.WHERE)
-    condition = site.input(0)
-    if len(site.shape(0) or ()) > min(len(some[0] or ()) for some in shapes):
+    condition, given = site.input(0), site.shape(0)
+    if given is None or len(given) > min(len(some[0] or ()) for some in shapes):
         condition = op.Reshape(condition, site.constant(numpy.zeros(0, numpy.int64), hint="scalar"))
     found = [site.op.inline(one) for one in _BRANCHES]
-    site.replace(*(op.Where(condition, one, other) for one, other in zip(*found, strict=True)))
+    rows = zip(site.node.output, *found, strict=True)
+    site.replace(*(op.Where(condition, one, other) if name else None for name, one, other in rows))
 
 
 def _always_runs(site: Site, branch: str) -> bool:
@@ -187,6 +187,7 @@ def _always_runs(site: Site, branch: str) -> bool:
     return True
 
 
+_NUMBERS = FLOATING | {"int32", "int64"}
 _RUN_WITH_FLOATS = frozenset(("Div", "Pow", "Reciprocal"))
 _RUN_WITH_CONSTANTS = frozenset(
     (
@@ -221,11 +222,11 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
     if not all(one is not None and one.HasField("tensor_type") for one in types):
         return
     graph: GraphProto = site.attribute("body")
-    true = site.constant(True, "bool", "true") if _reads_its_condition(graph) else ""
+    true = site.constant(True, "bool", "true") if reads_its_condition(graph) else ""
     takes = subgraph_input_types(site, "body")
-    dtypes = {place: dtype_name(takes[place + 1].tensor_type.elem_type) for place in _other_states(graph)}
+    dtypes = {place: dtype_name(takes[place + 1].tensor_type.elem_type) for place in passed_on_elsewhere(graph)}
     ones = {place: site.constant(1, dtype, "one") for place, dtype in dtypes.items() if dtype in _NUMBERS}
-    reads_number = not true and not ones and any(_reads(node, graph.input[0].name) for node in graph.node)
+    reads_number = not true and not ones and any(mentions(node, graph.input[0].name) for node in graph.node)
     scalar = site.constant(numpy.zeros(0, numpy.int64), hint="scalar") if reads_number else ""
 
     def build(op: Operators, number: str, going: str, *others: str) -> list[str]:
@@ -240,34 +241,6 @@ def name_the_condition_or_write_the_body_anew(site: Site) -> None:
         if name:
             site.op.declare(result, site.dtype(name), site.shape(name))
     site.replace(*(result if name else None for result, name in zip(results, site.node.output, strict=True)))
-
-
-def _other_states(body: GraphProto) -> Iterator[int]:
-    """The places of states that a body gives and that are, as they are, inputs of it at other places."""
-    places = {info.name: place for place, info in enumerate(body.input)}
-    computes = {name: node for node in body.node for name in node.output}
-    for place, info in enumerate(body.output[1 : len(body.input) - 1], 1):
-        name = info.name
-        while name in computes and computes[name].op_type in _VIEWS:
-            name = computes[name].input[0]
-        if places.get(name, place + 1) != place + 1:
-            yield place
-
-
-_VIEWS = frozenset(("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout"))
-_NUMBERS = FLOATING | {"int32", "int64"}
-
-
-def _reads_its_condition(body: GraphProto) -> bool:
-    """Whether a body reads the condition other than to pass it on."""
-    others = (node for node in body.node if node.op_type != "Identity" or node.output[0] != body.output[0].name)
-    return any(_reads(node, body.input[1].name) for node in others)
-
-
-def _reads(node: NodeProto, name: str) -> bool:
-    """Whether a node reads a value, or one in a subgraph of it does."""
-    inner = (one for attribute in node.attribute if attribute.HasField("g") for one in attribute.g.node)
-    return name in node.input or any(_reads(one, name) for one in inner)
 
 
 _SHAPES = "11 lets the branches give different shapes"

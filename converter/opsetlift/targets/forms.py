@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import cycle, pairwise
@@ -15,6 +15,7 @@ from onnx import GraphProto, NodeProto, helper
 from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import uses_of
+from opsetlift.model.loop_bodies import BEFORE_STATES, passed_on_elsewhere, reads_its_condition
 from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
@@ -306,7 +307,7 @@ class Form:
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.reads_its_condition, lambda node, *_: _reads_its_condition(node)),
-            (self.gives_lists, lambda node, *_: len(node.output) > len(node.input) - _BEFORE_STATES),
+            (self.gives_lists, lambda node, *_: len(node.output) > len(node.input) - BEFORE_STATES),
             (self.gives_what_no_input_changes, lambda node, *_: _gives_what_no_input_changes(node)),
             (self.gives_views_of_other_states, lambda node, *_: _gives_views_of_other_states(node)),
             (self.has_slope_above_one, lambda node, _, scope: _has_slope_above_one(node, scope)),
@@ -1115,9 +1116,6 @@ _MOST_STEPS_FROM_SIZES = 8
 _MOST_STEPS_BEHIND = 12
 """How many nodes may stand between a node and one that it is behind."""
 
-_BEFORE_STATES = 2
-"""The inputs of a Loop before its states."""
-
 _SQUARE = 2
 
 _CHANNELS = 1
@@ -1223,13 +1221,7 @@ def _counts_its_runs(node: NodeProto) -> bool:
 
 
 def _reads_its_condition(node: NodeProto) -> bool:
-    return any(
-        _uses(one, graph.input[1].name)
-        for _, graph in subgraphs(node)
-        if len(graph.input) > 1
-        for one in graph.node
-        if one.op_type != "Identity" or one.output[0] != graph.output[0].name
-    )
+    return any(reads_its_condition(graph) for _, graph in _bodies(node))
 
 
 def _has_slope_above_one(node: NodeProto, scope: ScopeFacts) -> bool:
@@ -1258,34 +1250,18 @@ def _gives_what_no_input_changes(node: NodeProto) -> bool:
 
 
 def _gives_views_of_other_states(node: NodeProto) -> bool:
-    for states, graph in _bodies(node):
-        places = {one.name: place for place, one in enumerate(graph.input)}
-        for place, one in enumerate(graph.output[1 : 1 + states], _BEFORE_STATES):
-            if places.get(_viewed(one.name, graph, _VIEWING), place) != place:
-                return True
-    return False
+    return any(place for _, graph in _bodies(node) for place in passed_on_elsewhere(graph))
 
 
 def _bodies(node: NodeProto) -> Iterator[tuple[int, GraphProto]]:
     """The number of states of a loop, and its body."""
     for _, graph in subgraphs(node):
         if len(graph.input) > 1:
-            yield len(graph.input) - _BEFORE_STATES, graph
-
-
-def _viewed(name: str, graph: GraphProto, operators: Collection[str]) -> str:
-    """What a value in a graph is as it is, through nodes of some operators."""
-    computes = {output: one for one in graph.node for output in one.output}
-    while name in computes and computes[name].op_type in operators:
-        name = computes[name].input[0]
-    return name
-
-
-_VIEWING = frozenset(("Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Dropout"))
+            yield len(graph.input) - BEFORE_STATES, graph
 
 
 def _lists_until_a_condition(node: NodeProto) -> bool:
-    if len(node.output) <= len(node.input) - _BEFORE_STATES:
+    if len(node.output) <= len(node.input) - BEFORE_STATES:
         return False
     for _, graph in subgraphs(node):
         goes_on, taken = graph.output[0].name, {graph.input[1].name, *(one.name for one in graph.initializer)}
@@ -1311,13 +1287,9 @@ def _gives_its_run_number(node: NodeProto) -> bool:
 
 
 def _reads(graph: GraphProto, name: str) -> bool:
-    return any(_uses(node, name) for node in graph.node)
-
-
-def _uses(node: NodeProto, name: str) -> bool:
-    """Whether a node reads a value, or one in a subgraph of it does; a Reshape of it does not count."""
-    return (name in node.input and node.op_type != "Reshape") or any(
-        _reads(inner, name) for _, inner in subgraphs(node)
+    return any(
+        (name in node.input and node.op_type != "Reshape") or any(_reads(inner, name) for _, inner in subgraphs(node))
+        for node in graph.node
     )
 
 
