@@ -238,7 +238,7 @@ class TestFormsThatAreReadWrongly:
             converted(text, "onnxruntime==1.12", opset=9)
 
     def test_a_transposed_convolution_of_a_row_is_one_of_an_image(self) -> None:
-        text = "g (float[1,2,5] x, float[2,3,3] w) => (float[1,3,A] y) { y = ConvTranspose <strides=[2], pads=[1,0], "
+        text = "g (float[1,2,5] x, float[2,3,2] w) => (float[1,3,A] y) { y = ConvTranspose <strides=[2], pads=[1,0], "
         found = converted(f"{text} dilations=[2], output_padding=[1]> (x, w) }}", "onnxruntime==1.0", opset=11)
         assert operators(found) == ["Unsqueeze", "Unsqueeze", "ConvTranspose", "Squeeze"]
 

@@ -142,6 +142,36 @@ def apply_slopes_to_images(site: Site) -> None:
 
 _RANK_OF_SEQUENCES = 3
 
+
+def clip_a_straight_line(site: Site) -> None:
+    """Write HardSigmoid as alpha * x + beta between 0 and 1, for runtimes that take an alpha or beta of 0 for none."""
+    op, dtype = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.dtype(0)
+    if dtype not in FIRST_FLOATS:
+        return
+    slope, offset = (
+        site.constant(site.attribute(name, default), dtype, name) for name, default in _HARD_SIGMOID_DEFAULTS.items()
+    )
+    site.replace(op.Clip(op.Add(op.Mul(site.input(0), slope), offset), min=0.0, max=1.0))
+
+
+_HARD_SIGMOID_DEFAULTS = {"alpha": 0.2, "beta": 0.5}
+
+
+def multiply_by_slopes(site: Site) -> None:
+    """Write LeakyRelu as PRelu, for runtimes that take few slopes."""
+    slope = site.constant([site.attribute("alpha", _LEAKY_RELU_SLOPE)], site.dtype(0), "slope")
+    site.replace(site.op_at(opsets.BROADCASTING).PRelu(site.input(0), slope))
+
+
+_LEAKY_RELU_SLOPE = 0.01
+
+
+def divide_by_one_more_than_the_magnitude(site: Site) -> None:
+    """Write Softsign as x / (1 + |x|)."""
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
+    site.replace(op.Div(value, op.Add(site.constant(1, site.dtype(0), "one"), op.Abs(value))))
+
+
 STEPS = [
     Step("Relu", 1, 6, up=remove_consumed_inputs, down=unchanged),
     Step("Relu", 13, 14, up=unchanged, down=replace_integer_relu_with_max),
@@ -164,6 +194,9 @@ STEPS = [
 ]
 
 FALLBACKS = [
+    Fallback("HardSigmoid", clip_a_straight_line),
+    Fallback("LeakyRelu", multiply_by_slopes),
+    Fallback("Softsign", divide_by_one_more_than_the_magnitude),
     Fallback("PRelu", apply_slopes_to_images),
     Fallback("Relu", replace_relu_with_max, otherwise=compute_side_by_side),
     Fallback("Sigmoid", separate_from_the_node_before, otherwise=compute_side_by_side),

@@ -118,6 +118,9 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
     if not site.computes(operator, T=site.dtype(0)):
         widen_to_kernel(site)
         return
+    if operator == "Div" and site.dtype(0) in _SIGNED:
+        _divide_without_a_remainder(site)
+        return
     if computes_vectors_as_rows(site):
         return
     op, (first, second) = site.op, site.inputs
@@ -146,6 +149,19 @@ def write_constants_otherwise_or_widen(site: Site) -> None:
         put_maxima_before(site, 1)
     elif is_constant(site, 0) or is_constant(site, 1):
         put_maxima_before(site, 0 if is_constant(site, 1) else 1, dtypes=(*FIRST_FLOATS, "int32", "int64"))
+
+
+_SIGNED = ("int32", "int64")
+
+
+def _divide_without_a_remainder(site: Site) -> None:
+    """Take the remainder, which has the sign of the dividend, off a dividend of integers before it is divided.
+
+    For runtimes that round quotients down, or towards the nearest number.
+    """
+    op, (first, second) = site.op_at(opsets.MOD), site.inputs
+    remainder = op.Mod(first, second, fmod=1)
+    site.replace(site.op.Div(op.Sub(first, remainder), second))
 
 
 def _is_repeated_along_the_last_axis(site: Site) -> bool:

@@ -101,8 +101,24 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if compute_dtype == dtype else str(op.Cast(result, to=dtype))
 
 
-def write_axis_as_an_int32_scalar(site: Site) -> None:
-    """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it."""
+def write_axis_as_an_int32_scalar_or_turn_round(site: Site) -> None:
+    """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it.
+
+    What is added up backwards without the own element is turned round before and behind: some runtimes read beyond a
+    single element.
+    """
+    named = site.constant_value(1)
+    if site.attribute("exclusive", 0) and site.attribute("reverse", 0) and named is not None:
+        op, axis = site.op, site.constant(named.reshape(1), hint="axis")
+        backwards = [site.constant([one], str(site.dtype(1)), "backwards") for one in (-1, -END)]
+        step = site.constant([-1], str(site.dtype(1)), "step")
+
+        def turned_round(value: str) -> str:
+            return str(op.Slice(value, *backwards, axis, step))
+
+        added_up = op.copy(turned_round(site.input(0)), site.input(1), reverse=None)
+        site.replace(turned_round(added_up))
+        return
     make_scalar(site, 1)
     if site.dtype(1) == "int64":
         axis = site.input(1)
@@ -127,5 +143,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", write_axis_as_an_int32_scalar),
+    Fallback("CumSum", write_axis_as_an_int32_scalar_or_turn_round),
 ]

@@ -170,6 +170,8 @@ def gather_from_a_part_of_the_data(site: Site) -> None:
 def gather_by_slices_or_products(site: Site) -> None:
     """Write Gather by constant indices as slices of what follows one another, and of a constant table as a product.
 
+    Of a vector, what follows is taken from a row, as some runtimes take vectors for columns.
+
     For the product each index becomes a row that is 1 in its column, and 0 in all others. It selects finite numbers as
     they are, but for -0.
     """
@@ -185,7 +187,10 @@ def gather_by_slices_or_products(site: Site) -> None:
         return
     if indices is not None:
         runs = _runs(indices.reshape(-1) % shape[axis])
-        parts = [_part(site, op, axis, *run) for run in runs] if len(runs) <= _MOST_PARTS else []
+        is_row = len(shape) == 1 < len(runs) <= _MOST_PARTS
+        value = op.Reshape(site.input(0), site.constant([1, -1], "int64", "row")) if is_row else site.input(0)
+        axis += is_row
+        parts = [_part(site, op, value, axis, *run) for run in runs] if len(runs) <= _MOST_PARTS else []
         gathered = op.Concat(*parts, axis=axis) if len(parts) > 1 else (parts[0] if parts else None)
     else:
         gathered = _selected(site, op, axis, shape[axis], math.prod(wanted))
@@ -204,8 +209,8 @@ def _runs(indices: Array) -> list[tuple[int, int]]:
     return [(int(indices[one]), int(indices[after - 1]) + 1) for one, after in pairwise(starts)]
 
 
-def _part(site: Site, op: Operators, axis: int, start: int, end: int) -> str:
-    return str(op.Slice(site.input(0), *(site.constant([bound], "int64", "bound") for bound in (start, end, axis))))
+def _part(site: Site, op: Operators, value: str, axis: int, start: int, end: int) -> str:
+    return str(op.Slice(value, *(site.constant([bound], "int64", "bound") for bound in (start, end, axis))))
 
 
 def _selected(site: Site, op: Operators, axis: int, length: int, count: int) -> str | None:

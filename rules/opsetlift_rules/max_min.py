@@ -63,9 +63,16 @@ def _extreme_of_64_bits(site: Site, dtype: str) -> None:
 
 
 def cast_or_compare_integers(site: Site) -> None:
-    """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none."""
-    if site.computes(site.node.op_type, T=site.dtype(0)) and copies_repeated_channels(site):
-        return
+    """Compute Min or Max in a type that the runtime supports; compare 64-bit integers where there is none.
+
+    That of one value is the value.
+    """
+    if site.computes(site.node.op_type, T=site.dtype(0)):
+        if len(site.inputs) == 1:
+            site.replace(site.op.Identity(site.input(0)))
+            return
+        if copies_repeated_channels(site):
+            return
     if not widen_to_kernel(site) and site.dtype(0) in ("int64", "uint64"):
         _extreme_of_64_bits(site, site.dtype(0))
 

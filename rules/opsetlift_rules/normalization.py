@@ -23,6 +23,7 @@ from opsetlift_rules.helpers.axes import END
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round, in_float
+from opsetlift_rules.helpers.separating import put_maxima_before
 
 _ONE_BY_ONE = "mean, variance, root and quotient round one by one"
 _STAGE_ROUNDS = "a kernel may round to stash_type after each operation of the first stage, or once at its end"
@@ -320,4 +321,5 @@ FALLBACKS = [
     Fallback("MeanVarianceNormalization", _MEAN_AND_DEVIATION),
     Fallback("InstanceNormalization", reshape_other_ranks_to_images, otherwise=_CENTRED),
     Fallback("LayerNormalization", _WITH_SCALES_APART),
+    Fallback("LRN", put_maxima_before),
 ]

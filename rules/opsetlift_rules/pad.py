@@ -210,7 +210,7 @@ def pad_by_gather(site: Site) -> str:
 
 def _pads_by_axis(site: Site, op: Operators) -> list[tuple[int, int | str, int | str]]:
     """Axis, begin, end: numbers where they are constant, else the names of double vectors of one element."""
-    pads = site.constant_value(1)
+    pads = site.constant_value(1) if site.input(1) else numpy.array(_known_pads(site))
     axes = site.constant_value(3) if site.input(3) else None
     if pads is not None and (axes is not None or not site.input(3)):
         counts = pads.reshape(-1).tolist()

@@ -10,7 +10,7 @@ ReduceLogSum, ReduceLogSumExp  28: -integers
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import numpy
@@ -95,7 +95,9 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
         shape, given = site.shape(0), site.attribute("axes")
         if given is None and site.input(1) and (known := site.constant_value(1)) is not None:
             given = known.reshape(-1).tolist()
-        if given and shape is not None and len(set(given)) == len(shape):
+        if (computed := _computed_of_single_elements(site)) is not None:
+            site.replace(computed)
+        elif given and shape is not None and len(set(given)) == len(shape):
             site.replace(site.op.copy(site.input(0), axes=None, noop_with_empty_axes=None))
         elif given and shape is not None and len(given) >= _MANY and site.dtype(0) == "float":
             site.rounds()
@@ -109,7 +111,7 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
     apply.__name__ = f"{otherwise.__name__}_or_reduce_all_axes_otherwise"
     apply.__doc__ = (
         f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed; of three "
-        "or more, floats are reduced along the last two first."
+        "or more, floats are reduced along the last two first. What becomes of a single element is written out."
     )
     return rounding(
         apply,
@@ -121,6 +123,26 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
 
 _MANY = 3
 """How many axes runtimes may reduce wrongly at once."""
+
+
+def _computed_of_single_elements(site: Site) -> str | None:
+    """What a reduction of floats computes along axes of one element each, where that is more than the element."""
+    known = _known_reduction(site) if site.node.op_type in _OF_A_SINGLE_ELEMENT else None
+    if known is None:
+        return None
+    shape, result, axes = known
+    if any(shape[axis] != 1 for axis in axes):
+        return None
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
+    return str(op.Reshape(_OF_A_SINGLE_ELEMENT[site.node.op_type](op, value), site.constant(result, "int64", "shape")))
+
+
+_OF_A_SINGLE_ELEMENT: Mapping[str, Callable[[Operators, str], str]] = {
+    "ReduceL1": lambda op, value: str(op.Abs(value)),
+    "ReduceL2": lambda op, value: str(op.Sqrt(op.Mul(value, value))),
+    "ReduceLogSum": lambda op, value: str(op.Log(value)),
+    "ReduceSumSquare": lambda op, value: str(op.Mul(value, value)),
+}
 
 _FIRST_OF = {"ReduceLogSum": "ReduceSum"}
 _SECOND_OF = {"ReduceSumSquare": "ReduceSum"}

@@ -260,7 +260,7 @@ _IMAGE = 4
 
 
 def write_non_negative_axes(site: Site) -> None:
-    """Write the axes of Squeeze, non-negative, for runtimes that need them; by default all dimensions of size 1.
+    """Write the axes of Squeeze, non-negative and in order, for runtimes that need them; by default all of size 1.
 
     A dtype that the runtime does not compute is cast to a wider one, and a scalar comes from a vector, as a runtime may
     end on several axes.
@@ -273,6 +273,7 @@ def write_non_negative_axes(site: Site) -> None:
         return
     if has_attribute(site, "axes"):
         make_axes_non_negative(site)
+        site.set_attribute("axes", sorted(site.attribute("axes")))
         return
     if len(site.inputs) > 1 and site.input(1):
         _write_axes_input(site)
@@ -293,10 +294,10 @@ def _write_axes_input(site: Site) -> None:
         site.set_input(1, site.constant(ones, "int64"))
     elif axes is None:
         _reshape_by_computed_axes(site)
-    elif axes.size and axes.min() < 0:
+    elif axes.size and (axes.min() < 0 or [*axes] != sorted(axes)):
         rank = site.rank(0, because="negative axes count from the last dimension")
         axes_from_front = counted_from_front(site, axes.reshape(-1).tolist(), rank)
-        site.set_input(1, site.constant(axes_from_front, "int64"))
+        site.set_input(1, site.constant(sorted(axes_from_front), "int64"))
 
 
 def unsqueeze_one_axis_at_a_time(site: Site) -> None:
@@ -376,6 +377,9 @@ def keep_between_reshapes_or_move_elements(site: Site) -> None:
         move_elements(site)
         return
     op = site.op
+    if len(site.shape(0) or ()) == 1:
+        site.replace(op.Identity(site.input(0)))
+        return
     # A size of 0 copies the size that it has.
     value = op.Reshape(site.input(0), op.Shape(site.input(0)))
     moved = op.copy(value)

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site
-from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, copy_repeated_channels
+from opsetlift_rules.helpers.broadcasting import EQUAL_SHAPES, broadcast_inputs, copies_repeated_channels
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
+
+
+def copy_one_term_or_repeated_channels(site: Site) -> None:
+    """Write a Sum or Mean of one term as Identity; else copy the inputs where broadcasting may repeat channels."""
+    if len(site.inputs) == 1:
+        site.replace(site.op.Identity(site.input(0)))
+    else:
+        copies_repeated_channels(site)
 
 
 def divide_the_sum_of_many(site: Site) -> None:
     """Write a Mean of more than three values as a quotient, for runtimes that divide by others; else copy channels."""
     if len(site.inputs) <= _FEW or site.dtype(0) not in FLOATING:
-        copy_repeated_channels(site)
+        copy_one_term_or_repeated_channels(site)
         return
     site.rounds()
     op = site.op
@@ -39,6 +47,6 @@ STEPS = [
 ]
 
 FALLBACKS = [
-    Fallback("Sum", copy_repeated_channels),
+    Fallback("Sum", copy_one_term_or_repeated_channels),
     Fallback("Mean", _QUOTIENT),
 ]

@@ -117,7 +117,13 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
 
 
 def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
-    """Write k as a constant where it is known, else reshape it to [1]; other nodes become TopK-11 as TopK-10 has it."""
+    """Write k as a constant where it is known, else reshape it to [1]; other nodes become TopK-11 as TopK-10 has it.
+
+    TopK-1, whose k is an attribute, is moved to the last axis.
+    """
+    if site.attribute("k") is not None and (rank := len(site.shape(0) or ())):
+        _find_along_the_last_axis(site, rank)
+        return
     is_usual = site.attribute("largest", 1) and site.attribute("sorted", 1) and site.attribute("axis", -1) >= -1
     if not is_usual or not site.computes("TopK", T=site.dtype(0)):
         sort_smallest_and_integers_as_largest_floats(site)
@@ -127,6 +133,15 @@ def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
         site.set_input(1, site.op_at(opsets.BFLOAT16).Reshape(site.input(1), site.constant([1], "int64", "shape")))
     else:
         site.set_input(1, site.constant(k.reshape(-1), hint="k"))
+
+
+def _find_along_the_last_axis(site: Site, rank: int) -> None:
+    """Find the elements of TopK-1 along the last axis, for runtimes that look along another one there."""
+    op, axis = site.op, site.attribute("axis", -1) % rank
+    order = [place for place in range(rank) if place != axis] + [axis]
+    found = op.copy(op.Transpose(site.input(0), perm=order), axis=-1, outputs=2)
+    back = [order.index(place) for place in range(rank)]
+    site.replace(*(op.Transpose(value, perm=back) for value in found))
 
 
 _DEFAULTS = "the defaults of 11 are what 10 does"

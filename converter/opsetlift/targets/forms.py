@@ -52,6 +52,8 @@ class Form:
     """Attributes and constant inputs, by their names in the schema, each of which has a number below 0 in it."""
     nonzero: frozenset[str] = frozenset()
     """Attributes, lists of numbers, each of which has one that is not 0."""
+    copies_channels: bool = False
+    """Whether a constant shape has a 0, which copies a size, for the second axis."""
     zeros: frozenset[str] = frozenset()
     """Constant inputs that have a 0 in them."""
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -76,6 +78,8 @@ class Form:
     """Whether ceil_mode may give a pooling a window that starts in the end pads."""
     is_dilated: bool = False
     """Whether the elements of its windows lie apart: one of its dilations is above 1."""
+    dilates_more_than_pairs: bool = False
+    """Whether one of its dilations is above 1 along an axis where its kernel has not two elements."""
     gives_constants: bool = False
     """Whether a subgraph of it gives a constant."""
     has_longer_end_pads: bool = False
@@ -109,7 +113,10 @@ class Form:
     other_lengths: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that may have another second size."""
     reduces_many: bool = False
-    """Whether it names four axes or more, or three of which the first may have more than two elements."""
+    """Whether it names four axes or more, or three that are out of order or of which the first may have more than two
+    elements."""
+    reduces_single_elements: bool = False
+    """Whether each of the axes that it reduces has one element."""
     reduces_one_of_the_first_among_several: bool = False
     """Whether it names several axes, but not all, and the first or the second one is among them."""
     leaves_last_axes: bool = False
@@ -161,6 +168,8 @@ class Form:
     """Whether one of its inputs is an input of the graph."""
     may_be_negative: frozenset[str] = frozenset()
     """Inputs that nodes compute, which may give numbers below 0, as far as their operators tell."""
+    may_round_remainders: bool = False
+    """Whether it divides integers one of which may be negative, and no remainder was taken off the dividend."""
     comes_from_scalar_inputs: bool = False
     """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
@@ -175,6 +184,10 @@ class Form:
     """Inputs that have only one element along an axis."""
     single_elements: frozenset[str] = frozenset()
     """Inputs that have axes, each with one element."""
+    may_be_single_along: Mapping[str, str] = field(default_factory=dict)
+    """Inputs, each with a constant input that names an axis along which it may have only one element."""
+    pads_other_axes_than_the_last: bool = False
+    """Whether a Pad adds elements, but none along the last axis, or may do so as its pads are computed."""
     longer_inputs: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that it may be longer than along the attribute axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -262,6 +275,8 @@ class Form:
     """Whether constant scales or sizes change one of the first two axes."""
     resizes_by_fractions: bool = False
     """Whether constant scales or sizes make the data longer or shorter by what is no whole number of times."""
+    falls: frozenset[str] = frozenset()
+    """Attributes and constant inputs, lists of numbers, each with one that is below the one before it."""
     leaps: frozenset[str] = frozenset()
     """Attributes and constant inputs, lists of numbers, each with one that is not one more than the one before it."""
     misfits_axis: frozenset[str] = frozenset()
@@ -303,6 +318,7 @@ class Form:
             (self.uneven, lambda node, *_: all(_is_uneven(node, name) for name in self.uneven)),
             (self.nonzero, lambda node, *_: all(_is_nonzero(node, name) for name in self.nonzero)),
             (self.is_dilated, lambda node, *_: _is_dilated(node)),
+            (self.dilates_more_than_pairs, lambda node, _, scope: _dilates_more_than_pairs(node, scope)),
             (self.reads_beyond, lambda node, _, scope: _reads_beyond(node, scope)),
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
@@ -347,6 +363,7 @@ class Form:
             (self.dtypes, self._has_the_dtypes),
             (self.negative, self._has_negative_numbers),
             (self.has_late_windows, lambda node, _, scope: has_late_windows(node, scope.shape(node.input[0]))),
+            (self.copies_channels, lambda node, _, scope: _copies_channels(node, scope)),
             (self.cuts_sizes, _cuts_sizes),
             (self.has_more_rows, lambda node, _, scope: _has_more_rows(scope.shape(node.input[0]))),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
@@ -360,6 +377,7 @@ class Form:
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
             (self.may_be_negative, self._may_have_negative_numbers),
+            (self.may_round_remainders, lambda node, _, scope: _may_round_remainders(node, scope)),
             (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.numbers, self._has_the_numbers),
@@ -369,6 +387,7 @@ class Form:
                 self.misfits_normalized_axes,
                 lambda node, _, scope: _misfits_normalized_axes(node, self.chain, scope),
             ),
+            (self.falls, lambda *facts: all(any(one < 0 for one in self._steps(name, *facts)) for name in self.falls)),
             (self.leaps, lambda *facts: all(any(one != 1 for one in self._steps(name, *facts)) for name in self.leaps)),
             (self.misfits_axis, self._misfits_the_axis),
             (self.differs_beside_axis, self._differs_beside_the_axis),
@@ -378,6 +397,8 @@ class Form:
             (self.resizes_channels, lambda node, *facts: _resizes_channels(node, *facts)),
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.reduces_many, lambda node, _, scope: _reduces_many(node, scope)),
+            (self.reduces_single_elements, lambda node, _, scope: _reduces_single_elements(node, scope)),
+            (self.pads_other_axes_than_the_last, lambda *facts: _pads_other_axes_than_the_last(*facts)),
             (
                 self.reduces_one_of_the_first_among_several,
                 lambda node, _, scope: _reduces_one_of_the_first_among_several(node, scope),
@@ -399,6 +420,7 @@ class Form:
             (self.other_axes, self._has_other_axes),
             (self.single_axes, self._has_single_elements),
             (self.single_elements, self._has_inputs_of_one_element),
+            (self.may_be_single_along, self._may_be_single_along),
             (self.longer_inputs, self._may_have_longer_inputs),
             (self.shorter_inputs, self._has_shorter_inputs),
             (self._tells_of_inputs, self._has_its_inputs),
@@ -567,7 +589,7 @@ class Form:
         return all(1 < (counts.get(formal) or 0) < (most or 0) for formal in self.repeated_stacks)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        found = {one.name: max(map(abs, one.ints), default=0) for one in node.attribute}
+        found = {one.name: max(map(abs, (*one.ints, *one.floats, one.i, one.f))) for one in node.attribute}
         for one in operands(node, definition)[0]:
             value = scope.constant(one.name) if one.formal in self.magnitudes else None
             if value is not None and value.dtype.kind in "fi" and value.size:
@@ -626,6 +648,15 @@ class Form:
     def _has_inputs_of_one_element(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
         return all(set(shapes.get(formal) or [None]) == {1} for formal in self.single_elements)
+
+    def _may_be_single_along(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        named = {one.formal: one.name for one in operands(node, definition)[0]}
+        for formal, other in self.may_be_single_along.items():
+            shape, axis = scope.shape(named[formal]), scope.constant(named[other])
+            size = None if shape is None or axis is None else shape[int(axis.reshape(-1)[0])]
+            if isinstance(size, int) and size != 1:
+                return False
+        return True
 
     def _may_have_longer_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
@@ -707,6 +738,16 @@ def _is_dilated(node: NodeProto) -> bool:
     return any(max(one.ints) > 1 for one in node.attribute if one.name == _DILATIONS)
 
 
+def _dilates_more_than_pairs(node: NodeProto, scope: ScopeFacts) -> bool:
+    given = {one.name: list(one.ints) for one in node.attribute}
+    dilations = given.get(_DILATIONS, [])
+    kernel = given.get("kernel_shape") or (scope.shape(node.input[1]) or [None] * (len(dilations) + 2))[2:]
+    return any(dilation > 1 and taps != _PAIR for dilation, taps in zip(dilations, kernel, strict=False))
+
+
+_PAIR = 2
+
+
 def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | str | None, ...] | None:
     """The sizes along the axes of a reduction; None where these are not known, or not the last ones."""
     shape = scope.shape(node.input[0])
@@ -756,6 +797,20 @@ def _comes_from_scalar_inputs(node: NodeProto, scope: ScopeFacts) -> bool:
     return False
 
 
+def _may_round_remainders(node: NodeProto, scope: ScopeFacts) -> bool:
+    if not any(may_be_negative(name, scope, _MOST_STEPS_BEHIND) for name in node.input):
+        return False
+    difference = scope.producer(node.input[0])
+    remainder = scope.producer(difference.input[1]) if difference is not None and difference.op_type == "Sub" else None
+    return not (
+        difference is not None
+        and remainder is not None
+        and remainder.op_type == "Mod"
+        and [*remainder.input] == [difference.input[0], node.input[1]]
+        and any(one.name == "fmod" and one.i for one in remainder.attribute)
+    )
+
+
 def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts, place: int = 0) -> bool:
     name = node.output[place] if place < len(node.output) else ""
     return bool(name) and any(one.op_type in operators and name in one.input for one in scope.container.node)
@@ -803,6 +858,11 @@ def _chain(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> list
         producers = [scope.producer(name) for one in before for name in one.input if name]
         before = [one for one in producers if one is not None and _is_one_of(operator, one)]
     return before
+
+
+def _copies_channels(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape = scope.content(node.input[1]) if len(node.input) > 1 else None
+    return shape is not None and shape.reshape(-1)[_CHANNELS : _CHANNELS + 1].tolist() == [0]
 
 
 def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -957,8 +1017,30 @@ def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
     named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
     if len(named) != _FEWEST_AXES or shape is None:
         return len(named) >= _FEWEST_AXES
-    size = shape[min(axis % len(shape) for axis in named)]
-    return not isinstance(size, int) or size > _MOST_ELEMENTS
+    axes = [axis % len(shape) for axis in named]
+    size = shape[min(axes)]
+    return axes != sorted(axes) or not isinstance(size, int) or size > _MOST_ELEMENTS
+
+
+def _reduces_single_elements(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape, axes = scope.shape(node.input[0]), _axes_taken(node, scope)
+    return bool(shape and axes) and all((shape or [])[axis] == 1 for axis in axes or ())
+
+
+def _pads_other_axes_than_the_last(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    """Pads are all those of beginnings, then all those of ends, of the axes that the input axes names, or of all."""
+    named = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+    given = _attribute(node, definition, "pads") or _attribute(node, definition, "paddings")
+    pads, axes = named.get("pads", given), named.get("axes", "all")
+    if pads is None or axes is None:
+        return True
+    numbers = numpy.asarray(pads).reshape(2, -1)
+    last = numbers.shape[1] - 1
+    if not isinstance(axes, str):
+        rank = _rank(node.input[0], scope)
+        places = [int(axis) if axis < 0 or rank is None else int(axis) - rank for axis in axes.reshape(-1)]
+        last = places.index(-1) if -1 in places else len(places)
+    return bool(numbers.any()) and not (last < numbers.shape[1] and numbers[:, last].any())
 
 
 def _reduces_one_of_the_first_among_several(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -1,0 +1,196 @@
+"""Fallbacks for what random models showed, converted for each runtime and run there."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from opsetlift import ConversionRefused, convert
+from testing.conversion import model
+from tests.test_fallbacks import converted, operators
+
+
+def shape_of(found: onnx.ModelProto, name: str) -> list[int]:
+    """What a Reshape that gives the value writes."""
+    graph = found.graph
+    node = next(node for node in graph.node if name in node.output)
+    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    return [int(size) for size in constants[node.input[1]]]
+
+
+class TestPads:
+    """onnxruntime 0.3 to 1.6 repeat other elements where nothing is added along the last axis."""
+
+    @pytest.mark.parametrize("mode", ["edge", "reflect"])
+    def test_of_rows_alone_are_gathered(self, mode: str) -> None:
+        text = f'g (float[1,2,4,3] x) => (float[1,2,6,3] y) {{ y = Pad <mode="{mode}"> (x, pads) }}'
+        for pads, expected in (("0,0,1,0,0,0,1,0", ["Gather"]), ("0,0,1,1,0,0,1,1", ["Pad"])):
+            found = text.replace("{ y", f"<int64[8] pads = {{{pads}}}> {{ y")
+            found = found.replace("[1,2,6,3]", "[1,2,6,A]")
+            assert operators(converted(found, "onnxruntime==1.6")) == expected
+            assert operators(converted(found, "onnxruntime==1.7")) == ["Pad"]
+
+    def test_of_version_2_are_attributes(self) -> None:
+        text = 'g (float[4,3] x) => (float[5,3] y) { y = Pad <mode="edge", pads=[1,0,0,0]> (x) }'
+        assert operators(converted(text, "onnxruntime==0.4", opset=9)) == ["Gather"]
+
+    def test_that_are_computed_may_leave_the_last_axis_out(self) -> None:
+        text = 'g (float[4,3] x, int64[4] p) => (float[A,B] y) { y = Pad <mode="edge"> (x, p) }'
+        assert "Pad" not in operators(converted(text, "onnxruntime==1.4"))
+        assert operators(converted(text.replace("edge", "constant"), "onnxruntime==1.4")) == ["Pad"]
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
+    def test_of_channels_are_gathered_in_opencv(self, runtime: str) -> None:
+        text = """g (float[1,2,4,3] x) => (float[1,3,4,3] y) <int64[8] p = {0,1,0,0,0,0,0,0}>
+            { y = Pad <mode="edge"> (x, p) }"""
+        assert "Pad" not in operators(converted(text, runtime))
+
+
+class TestConvolutions:
+    """Dilated kernels in onnxruntime up to 1.1, and those of one element with pads in OpenCV."""
+
+    @pytest.mark.parametrize(("taps", "expected"), [(3, ["Conv"]), (2, ["ConvTranspose"])])
+    def test_transposed_by_a_dilated_kernel_become_conv(self, taps: int, expected: list[str]) -> None:
+        weights = ",".join("1" for _ in range(taps * 2))
+        text = f"""g (float[1,2,4,5] x) => (float[1,1,4,A] y) <float[2,1,1,{taps}] w = {{{weights}}}>
+            {{ y = ConvTranspose <dilations=[1,2]> (x, w) }}"""
+        found = operators(converted(text, "onnxruntime==1.1", opset=11))
+        assert [one for one in found if one.startswith("Conv")] == expected
+        assert operators(converted(text, "onnxruntime==1.2", opset=11)) == ["ConvTranspose"]
+
+    def test_by_one_element_are_padded_before_in_opencv_5(self) -> None:
+        text = """g (float[1,2,4,4] x) => (float[1,1,6,6] y) <float[1,2,1,1] w = {1, 2}>
+            { y = Conv <pads=[1,1,1,1]> (x, w) }"""
+        assert operators(converted(text, "opencv==5.0")) == ["Pad", "Conv"]
+        wider = text.replace("[1,2,1,1] w = {1, 2}", "[1,2,1,2] w = {1, 2, 3, 4}").replace("6,6", "6,5")
+        assert operators(converted(wider, "opencv==5.0")) == ["Conv"]
+
+
+class TestCumSum:
+    """Up to 1.13 onnxruntime reads beyond a single element that it adds up backwards, and leaves out."""
+
+    @pytest.mark.parametrize(("size", "expected"), [("1", 3), ("A", 3), ("2", 1)])
+    def test_backwards_is_one_of_what_is_turned_round(self, size: str, expected: int) -> None:
+        text = f"""g (float[3,{size}] x) => (float[3,{size}] y) <int64 axis = {{1}}>
+            {{ y = CumSum <exclusive=1, reverse=1> (x, axis) }}"""
+        found = operators(converted(text, "onnxruntime==1.10", opset=14))
+        assert found == (["Slice", "CumSum", "Slice"] if expected > 1 else ["CumSum"])
+        assert operators(converted(text, "onnxruntime==1.14", opset=14)) == ["CumSum"]
+
+
+class TestAxes:
+    """In another order than the one that a runtime takes."""
+
+    def test_of_squeeze_are_sorted_for_onnxruntime_0_5(self) -> None:
+        text = "g (float[1,2,1,4] x) => (float[2,4] y) { y = Squeeze <axes=[2,0]> (x) }"
+        found = converted(text, "onnxruntime==0.5", opset=9)
+        assert list(found.graph.node[0].attribute[0].ints) == [0, 2]
+
+    def test_of_top_k_are_the_last_in_onnxruntime_0_2(self) -> None:
+        text = "g (float[4,3] x) => (float[2,3] y, int64[2,3] z) { y, z = TopK <axis=0, k=2> (x) }"
+        found = operators(converted(text, "onnxruntime==0.2", opset=9))
+        assert found[:3] == ["Transpose", "TopK", "Transpose"]
+        assert operators(converted(text, "onnxruntime==0.3", opset=9)) == ["TopK"]
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_of_reductions_are_sorted_for_opencv(self, runtime: str) -> None:
+        text = "g (float[2,3,4,5] x) => (float[1,3,1,1] y) { y = ReduceL2 <axes=[2,3,0]> (x) }"
+        found = [list(node.attribute[0].ints) for node in converted(text, runtime).graph.node]
+        assert all(axes == sorted(axes) for axes in found)
+
+    @pytest.mark.parametrize(
+        ("reduction", "expected"),
+        [("ReduceL1", "Abs"), ("ReduceL2", "Sqrt"), ("ReduceLogSum", "Log"), ("ReduceSumSquare", "Mul")],
+    )
+    def test_of_one_element_are_no_reduction_in_opencv_4(self, reduction: str, expected: str) -> None:
+        text = f"g (float[1,3,4] x) => (float[3,4] y) {{ y = {reduction} <axes=[0], keepdims=0> (x) }}"
+        assert expected in operators(converted(text, "opencv==4.14"))
+        assert reduction not in operators(converted(text, "opencv==4.14"))
+
+
+class TestOpenvino:
+    """Attributes of 0 that are taken for none, merged activations, and what comes straight from an input."""
+
+    def test_a_hard_sigmoid_without_an_offset_is_clipped(self) -> None:
+        text = "g (float[3] x) => (float[3] y) { y = HardSigmoid <alpha=0.5, beta=0.0> (x) }"
+        assert operators(converted(text, "openvino==2026.4")) == ["Mul", "Add", "Clip"]
+        assert operators(converted(text.replace("0.0", "0.5"), "openvino==2026.4")) == ["HardSigmoid"]
+
+    def test_a_selu_without_a_scale_is_refused(self) -> None:
+        text = "g (float[3] x) => (float[3] y) { y = Selu <gamma=0.0> (x) }"
+        with pytest.raises(ConversionRefused, match="takes the default for a gamma of 0"):
+            convert(model(f'<ir_version: 7, opset_import: ["": 13]> {text}'), target="openvino==2026.4")
+
+    @pytest.mark.parametrize("slope", ["2.0", "-0.5"])
+    def test_other_slopes_are_those_of_prelu_in_2021(self, slope: str) -> None:
+        text = f"g (float[3] x) => (float[3] y) {{ y = LeakyRelu <alpha={slope}> (x) }}"
+        assert operators(converted(text, "openvino==2021.4")) == ["PRelu"]
+        assert operators(converted(text, "openvino==2022.3")) == ["LeakyRelu"]
+
+    def test_softsign_is_a_quotient_in_2022(self) -> None:
+        text = "g (float[3] x) => (float[3] y) { z = Elu (x) y = Softsign (z) }"
+        assert operators(converted(text, "openvino==2022.3")) == ["Elu", "Abs", "Add", "Div"]
+
+    @pytest.mark.parametrize("node", ["Sum (x)", "Mean (x)", "Max (x)", "Min (x)"])
+    def test_one_term_is_a_copy_in_2021(self, node: str) -> None:
+        text = f"g (float[3] x) => (float[3] y) {{ y = {node} }}"
+        assert operators(converted(text, "openvino==2021.4")) == ["Identity"]
+
+    def test_a_vector_is_not_transposed(self) -> None:
+        text = "g (float[3] x) => (float[3] y) { y = Transpose <perm=[0]> (x) }"
+        assert operators(converted(text, "openvino==2022.3")) == ["Identity"]
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2026.4"])
+    def test_remainders_are_taken_off_negative_dividends(self, runtime: str) -> None:
+        text = "g (int64[3] x) => (int64[3] y) <int64 two = {2}> { z = Neg (x) y = Div (z, two) }"
+        assert operators(converted(text, runtime)) == ["Neg", "Mod", "Sub", "Div"]
+        assert operators(converted(text.replace("Neg", "Abs"), runtime)) == ["Abs", "Div"]
+
+    def test_a_part_is_normalized_apart_from_its_split_in_2022(self) -> None:
+        text = """g (float[1,6,2,2] x) => (float[1,4,2,2] y) <int64[2] s = {2, 4}>
+            { p, q = Split <axis=1> (x, s) y = LRN <size=3> (q) }"""
+        assert operators(converted(text, "openvino==2022.3")) == ["Split", "Max", "LRN"]
+
+
+class TestNormalizedVectors:
+    """onnxruntime from 1.17 on loses a value where it merges the normalization of a vector that one number scales."""
+
+    @pytest.mark.parametrize("product", ["Mul (d, s)", "Mul (s, d)"])
+    def test_are_scaled_as_rows(self, product: str) -> None:
+        text = f"""g (float[8] x) => (float[8] y) <float two = {{2}}, float e = {{0.01}}, float s = {{1.5}}>
+            {{ p = Pow (x, two) m = ReduceMean <axes=[-1]> (p) a = Add (m, e) r = Sqrt (a) d = Div (x, r)
+               y = {product} }}"""
+        assert operators(converted(text, "onnxruntime==1.17"))[-3:] == ["Reshape", "Mul", "Reshape"]
+        assert operators(converted(text, "onnxruntime==1.16"))[-1:] == ["Mul"]
+
+
+class TestOpencv:
+    """Sizes of channels that it keeps in blocks, pads that count, and slices of vectors."""
+
+    def test_sizes_that_a_reshape_copies_are_written_in_opencv_5(self) -> None:
+        text = """g (float[2,3,4,6] x) => (float[2,3,6,4] y) <int64[4] s = {0, 0, 6, 4}>
+            { z = Relu (x) y = Reshape (z, s) }"""
+        assert shape_of(converted(text, "opencv==5.0"), "y") == [2, 3, 6, 4]
+
+    def test_pads_that_count_are_written_before_a_pool(self) -> None:
+        text = """g (float[1,1,4,5] x) => (float[1,1,4,3] y) { y = AveragePool
+            <auto_pad="SAME_UPPER", count_include_pad=1, kernel_shape=[1,2], strides=[1,2]> (x) }"""
+        assert operators(converted(text, "opencv==4.14")) == ["Pad", "Max", "AveragePool"]
+
+    def test_parts_of_a_vector_are_those_of_a_row(self) -> None:
+        text = """g (float[1,4] x) => (float[1,4] y) <int64[1] l = {2}>
+            { y = ReverseSequence <batch_axis=0, time_axis=1> (x, l) }"""
+        found = converted(text, "opencv==4.14")
+        concat = next(node for node in found.graph.node if node.op_type == "Concat")
+        assert concat.attribute[0].i == 1
+
+    @pytest.mark.parametrize("node", ["Mod <fmod=1> (x, z)", "Mean (x, z)"])
+    def test_vectors_are_rows(self, node: str) -> None:
+        text = f"g (float[4] x, float[4] z) => (float[4] y) {{ y = {node} }}"
+        assert operators(converted(text, "opencv==4.14"))[-1] == "Reshape"
+
+    def test_a_remainder_by_a_computed_vector_is_refused(self) -> None:
+        text = "g (float[2,4] x, float[4] z) => (float[2,4] y) { y = Mod <fmod=1> (x, z) }"
+        with pytest.raises(ConversionRefused, match="repeats a computed vector along the wrong axis"):
+            convert(model(f'<ir_version: 7, opset_import: ["": 13]> {text}'), target="opencv==4.14")
