@@ -130,10 +130,16 @@ def compute_integer_prelu_by_sign(site: Site) -> None:
 def apply_slopes_to_images(site: Site) -> None:
     """Give sequences, tensors of rank 3, a last axis of size 1, for runtimes whose PRelu takes images only.
 
-    X [N, C, L]; the slope is constant.
+    X [N, C, L]; the slope is constant. Slopes of the last axis get the axes before it first, as some runtimes take them
+    for those of channels.
     """
-    slope = site.constant_value(1)
-    if slope is None or len(site.shape(0) or []) != _RANK_OF_SEQUENCES:
+    slope, rank = site.constant_value(1), len(site.shape(0) or [])
+    if len(site.shape(1) or []) == 1 and rank >= _RANK_OF_SEQUENCES:
+        op, axes = site.op_at(opsets.AXES_AS_INPUTS), site.constant(range(rank - 1), "int64")
+        slopes = site.folded(lambda: str(op.Unsqueeze(site.input(1), axes)), "slopes")
+        site.replace(site.op.copy(site.input(0), slopes))
+        return
+    if slope is None or rank != _RANK_OF_SEQUENCES:
         return
     value, back = as_image(site, site.op_at(opsets.AXES_AS_INPUTS), site.input(0))
     slopes = site.constant(slope[..., None] if slope.ndim else slope, hint="slopes")

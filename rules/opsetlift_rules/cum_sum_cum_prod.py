@@ -101,23 +101,21 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     return str(result) if compute_dtype == dtype else str(op.Cast(result, to=dtype))
 
 
-def write_axis_as_an_int32_scalar_or_turn_round(site: Site) -> None:
+def write_axis_as_an_int32_scalar_or_shift_sums(site: Site) -> None:
     """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it.
 
-    What is added up backwards without the own element is turned round before and behind: some runtimes read beyond a
+    Sums without the own element are those with it, behind a 0 and without the last one: some runtimes read beyond a
     single element.
     """
     named = site.constant_value(1)
-    if site.attribute("exclusive", 0) and site.attribute("reverse", 0) and named is not None:
-        op, axis = site.op, site.constant(named.reshape(1), hint="axis")
-        backwards = [site.constant([one], str(site.dtype(1)), "backwards") for one in (-1, -END)]
-        step = site.constant([-1], str(site.dtype(1)), "step")
-
-        def turned_round(value: str) -> str:
-            return str(op.Slice(value, *backwards, axis, step))
-
-        added_up = op.copy(turned_round(site.input(0)), site.input(1), reverse=None)
-        site.replace(turned_round(added_up))
+    if site.attribute("exclusive", 0) and named is not None:
+        op, axis, is_reverse = site.op, site.constant(named.reshape(1), hint="axis"), site.attribute("reverse", 0)
+        first, one, end, last = (site.constant([bound], str(site.dtype(1)), "bound") for bound in (0, 1, _END, -1))
+        row = op.Shape(op.Slice(site.input(0), first, one, axis))
+        zeros = op.ConstantOfShape(row, value=numpy.zeros(1, numpy_dtype(site.dtype(0))))
+        sums = op.copy(*site.inputs, exclusive=None)
+        parts = [op.Slice(sums, one, end, axis), zeros] if is_reverse else [zeros, op.Slice(sums, first, last, axis)]
+        site.replace(op.Concat(*parts, axis=int(named.reshape(()))))
         return
     make_scalar(site, 1)
     if site.dtype(1) == "int64":
@@ -135,6 +133,9 @@ _IN_FLOAT = rounded_cast(
     because="accumulated in float, and each element rounded once",
 )
 
+_END = 2**31 - 1
+"""The end of a slice that reaches to the last element, in each dtype that the axis may have."""
+
 STEPS = [Step("CumSum", 11, 14, up=unchanged, down=_IN_FLOAT)]
 
 INTRODUCTIONS = [
@@ -143,5 +144,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", write_axis_as_an_int32_scalar_or_turn_round),
+    Fallback("CumSum", write_axis_as_an_int32_scalar_or_shift_sums),
 ]

@@ -134,7 +134,10 @@ def _computed_of_single_elements(site: Site) -> str | None:
     if any(shape[axis] != 1 for axis in axes):
         return None
     op, value = site.op_at(opsets.BFLOAT16), site.input(0)
-    return str(op.Reshape(_OF_A_SINGLE_ELEMENT[site.node.op_type](op, value), site.constant(result, "int64", "shape")))
+    computed = _OF_A_SINGLE_ELEMENT[site.node.op_type](op, value)
+    if not result:
+        return str(op.Squeeze(computed, site.constant([*range(len(shape))], "int64", "axes")))
+    return str(op.Reshape(computed, site.constant(result, "int64", "shape")))
 
 
 _OF_A_SINGLE_ELEMENT: Mapping[str, Callable[[Operators, str], str]] = {

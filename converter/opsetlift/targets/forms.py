@@ -168,8 +168,8 @@ class Form:
     """Whether one of its inputs is an input of the graph."""
     may_be_negative: frozenset[str] = frozenset()
     """Inputs that nodes compute, which may give numbers below 0, as far as their operators tell."""
-    may_round_remainders: bool = False
-    """Whether it divides integers one of which may be negative, and no remainder was taken off the dividend."""
+    leaves_remainders: bool = False
+    """Whether a Sub does not compute its first input, by taking off the remainder, with the sign of the dividend."""
     comes_from_scalar_inputs: bool = False
     """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
@@ -377,7 +377,7 @@ class Form:
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
             (self.may_be_negative, self._may_have_negative_numbers),
-            (self.may_round_remainders, lambda node, _, scope: _may_round_remainders(node, scope)),
+            (self.leaves_remainders, lambda node, _, scope: _leaves_remainders(node, scope)),
             (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.numbers, self._has_the_numbers),
@@ -797,9 +797,7 @@ def _comes_from_scalar_inputs(node: NodeProto, scope: ScopeFacts) -> bool:
     return False
 
 
-def _may_round_remainders(node: NodeProto, scope: ScopeFacts) -> bool:
-    if not any(may_be_negative(name, scope, _MOST_STEPS_BEHIND) for name in node.input):
-        return False
+def _leaves_remainders(node: NodeProto, scope: ScopeFacts) -> bool:
     difference = scope.producer(node.input[0])
     remainder = scope.producer(difference.input[1]) if difference is not None and difference.op_type == "Sub" else None
     return not (
