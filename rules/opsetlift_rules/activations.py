@@ -12,7 +12,7 @@ PRelu                          6: -consumed_inputs · 7: the slope is broadcast 
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.broadcasting import compute_side_by_side, have_one_shape, repeated
@@ -68,6 +68,37 @@ def separate_from_the_node_before(site: Site) -> None:
         put_sums_before(site)
     else:
         widen_to_kernel(site)
+
+
+def bound_or_separate_from_the_node_before(site: Site) -> None:
+    """Keep numbers whose hyperbolic tangent is 1 or -1 small, for runtimes that overflow; no optimiser merges the Clip.
+
+    A Sum of one term keeps dtypes apart that Clip does not take.
+    """
+    dtype = site.dtype(0)
+    if dtype in _SHORT_FLOATS and all(site.computes(one, T=dtype) for one in ("Tanh", "Clip")):
+        op = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE)
+        site.set_input(0, op.Clip(site.input(0), min=-_TANH_IS_1, max=_TANH_IS_1))
+    else:
+        separate_from_the_node_before(site)
+
+
+_SHORT_FLOATS = ("float16", "float")
+_TANH_IS_1 = 20.0
+"""The hyperbolic tangent of it is 1 in double and narrower dtypes."""
+
+
+def bound_softplus(site: Site) -> None:
+    """Compute Softplus of small numbers, for runtimes that overflow; it is the number itself from there on."""
+    if site.dtype(0) not in FIRST_FLOATS:
+        return
+    site.rounds()
+    op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
+    site.replace(site.op_at(opsets.BFLOAT16).Max(site.op.copy(op.Clip(value, max=_SOFTPLUS_IS_X)), value))
+
+
+_SOFTPLUS_IS_X = 40.0
+"""Softplus of what is not less is the number itself, in double and narrower dtypes."""
 
 
 def add_dimensions_to_channel_slopes(site: Site) -> None:
@@ -199,6 +230,12 @@ STEPS = [
     Step("PRelu", 9, 16, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
+_BOUNDED_SOFTPLUS = rounding(
+    bound_softplus,
+    ulps=1,
+    because="a kernel may give a number below x, which is not taken then",
+)
+
 FALLBACKS = [
     Fallback("HardSigmoid", clip_a_straight_line),
     Fallback("LeakyRelu", multiply_by_slopes),
@@ -206,5 +243,6 @@ FALLBACKS = [
     Fallback("PRelu", apply_slopes_to_images),
     Fallback("Relu", replace_relu_with_max, otherwise=compute_side_by_side),
     Fallback("Sigmoid", separate_from_the_node_before, otherwise=compute_side_by_side),
-    Fallback("Tanh", separate_from_the_node_before, otherwise=compute_side_by_side),
+    Fallback("Softplus", _BOUNDED_SOFTPLUS),
+    Fallback("Tanh", bound_or_separate_from_the_node_before, otherwise=compute_side_by_side),
 ]

@@ -11,16 +11,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site, is_constant, pop_attribute
+from opsetlift.rulebook.site import Operators, Site, pop_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
-from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.images import as_image, is_image
+from opsetlift_rules.helpers.separating import put_maxima_before
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
 
@@ -174,9 +173,9 @@ def _cast(op: Operators, name: str, dtype: str, wanted: str) -> str:
 
 
 def compute_batch_statistics(site: Site) -> None:
-    """Compute the statistics of a batch where the node trains; else give vectors an axis, or negate the input.
+    """Compute the statistics of a batch where the node trains; else add an axis, or keep apart from the node before.
 
-    One of the two is what the runtime reads wrongly: no form is of vectors and of what is negated.
+    Vectors get the axis: no form is of vectors and of what is merged.
     """
     if site.attribute("training_mode", 0) or any(site.node.output[1:]):
         site.rounds()
@@ -184,23 +183,7 @@ def compute_batch_statistics(site: Site) -> None:
     elif len(site.shape(0) or ()) == 1:
         add_a_channel_axis_to_vectors(site)
     else:
-        normalize_the_negative(site)
-
-
-def normalize_the_negative(site: Site) -> None:
-    """Negate the input, its mean and the scale: the same numbers, and no optimiser finds the node before.
-
-    X [N, C, *spatial]; the other inputs are [C].
-    """
-    if not all(is_constant(site, position) for position in (1, 3)) or site.dtype(0) not in FLOATING:
-        return
-    op, (value, scale, bias, mean, variance) = site.op, site.inputs
-    scale, mean = (site.folded(partial(_negative, op, name), "negative") for name in (scale, mean))
-    site.replace(op.copy(op.Neg(value), scale, bias, mean, variance))
-
-
-def _negative(op: Operators, name: str) -> str:
-    return str(op.Neg(name))
+        put_maxima_before(site)
 
 
 def _compute_statistics_of_the_batch(site: Site) -> None:

@@ -16,7 +16,9 @@ from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.attributes import replace_with_attributes
 from opsetlift_rules.helpers.axes import END
+from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.windows import padded, spelt_out_windows
 
 
@@ -176,11 +178,10 @@ def _pads(site: Site, strides: Sequence[int]) -> list[int]:
     return [*before, *(total - one for total, one in zip(totals, before, strict=True))]
 
 
-def _spatial_sizes(site: Site) -> list[int]:
+def _spatial_sizes(site: Site) -> list[int] | None:
+    """The spatial sizes; None where one is not known, or is 0."""
     sizes = [size for size in (site.shape(0) or ())[2:] if isinstance(size, int) and size]
-    if len(sizes) + 2 != len(site.shape(0) or ()):
-        site.refuse(Why.SHAPE_UNKNOWN, "ConvTranspose becomes Conv only where the spatial sizes are known, and not 0")
-    return sizes
+    return sizes if len(sizes) + 2 == len(site.shape(0) or ()) else None
 
 
 def _with_zeros_between(site: Site, op: Operators, strides: Sequence[int]) -> str:
@@ -192,6 +193,9 @@ def _with_zeros_between(site: Site, op: Operators, strides: Sequence[int]) -> st
     value = op.Unsqueeze(value, site.constant([3 + 2 * axis for axis in range(rank)], "int64", "axes"))
     behind = [zeros for stride in strides for zeros in (0, stride - 1)]
     value = op.Pad(value, site.constant([0] * (2 * rank + 2) + [0, 0, *behind], "int64", "pads"))
+    if sizes is None:
+        longer = op.Mul(op.Shape(site.input(0)), site.constant([1, 1, *strides], "int64", "strides"))
+        return reshape_exactly(site.op_at(opsets.ALLOWZERO), value, longer)
     wanted = [0, 0, *(size * stride for size, stride in zip(sizes, strides, strict=True))]
     return str(op.Reshape(value, site.constant(wanted, "int64", "shape")))
 
@@ -215,7 +219,8 @@ def _turned_round(weights: Array, group: int) -> Array:
 def pad_before_or_convolve_volumes(site: Site) -> None:
     """Pad the input of Conv with zeros by Pad, for runtimes that read the pads of Conv otherwise.
 
-    What auto_pad and the shape of the weights say is written out first, and the node looked at anew.
+    What auto_pad and the shape of the weights say is written out first, and the node looked at anew. Without pads it is
+    kept apart from the node before it.
 
     A kernel of nine elements in a row, which some runtimes take for one of 3x3, gets the axes of a volume; pads that
     are the same at both ends stay with it.
@@ -226,10 +231,12 @@ def pad_before_or_convolve_volumes(site: Site) -> None:
     pads = site.attribute("pads") or []
     half, is_row = len(pads) // 2, _is_row_of_nine(site)
     if any(pads) and not (is_row and pads[:half] == pads[half:]):
-        op = site.op_at(opsets.BFLOAT16)
-        site.set_input(0, padded(site, op, site.input(0), site.dtype(0), pads))
-        site.set_attribute("pads", [0] * len(pads))
-    if is_row:
+        # A new node, which is kept apart in its turn where that was not enough.
+        value = padded(site, site.op_at(opsets.BFLOAT16), site.input(0), site.dtype(0), pads)
+        site.replace(site.op.copy(value, *site.inputs[1:], pads=[0] * len(pads)))
+    elif not is_row:
+        put_maxima_before(site)
+    else:
         _add_spatial_axes(site, 5 - site.rank(0, because="the number of spatial axes is needed to add others"))
 
 

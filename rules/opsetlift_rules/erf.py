@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.separating import put_maxima_before
 
 _ROUNDS_TO_1 = 4.0
 """The least number whose error function rounds to 1 in float and narrower dtypes."""
@@ -93,4 +94,8 @@ _SUM_THE_ERROR_FUNCTION_SERIES = rounding(
 
 INTRODUCTIONS = [
     Introduction("Erf", 9, down=_SUM_THE_ERROR_FUNCTION_SERIES),
+]
+
+FALLBACKS = [
+    Fallback("Erf", put_maxima_before),
 ]

@@ -360,13 +360,32 @@ _VALUE = 2
 def cast_or_slice_off_negative_pads(site: Site) -> None:
     """Replace negative pads with a Slice, or pad in a type that the runtime supports, or gather what is repeated.
 
-    The value becomes a scalar.
+    What is repeated along other axes than the last one is so along that one, between two Transposes. The value becomes
+    a scalar.
     """
     make_scalar(site, _VALUE)
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
-    elif not widen_to_kernel(site) and site.attribute("mode", "constant") != "constant":
+    elif widen_to_kernel(site) or site.attribute("mode", "constant") == "constant":
+        return
+    elif not _padded_along_the_last_axis(site):
         site.replace(pad_by_gather(site))
+
+
+def _padded_along_the_last_axis(site: Site) -> bool:
+    """Exchange the last axis, to which nothing is added, with one to which something is; whether that was done."""
+    pads = _known_pads(site)
+    rank = len(pads) // 2
+    axis = next((axis for axis in range(rank) if pads[axis] or pads[rank + axis]), rank)
+    if axis >= rank - 1 or pads[rank - 1] or pads[-1]:
+        return False
+    order = [*range(rank)]
+    order[axis], order[-1] = order[-1], order[axis]
+    moved = [pads[half + place] for half in (0, rank) for place in order]
+    op, value = site.op, site.op.Transpose(site.input(0), perm=order)
+    padded = op.copy(value, site.constant(moved, "int64", "pads")) if site.input(1) else op.copy(value, pads=moved)
+    site.replace(op.Transpose(padded, perm=order))
+    return True
 
 
 INTRODUCTIONS = [

@@ -352,23 +352,22 @@ def _reduced_by_others(site: Site, op: Operators, axes: list[int] | None) -> str
 
 
 def add_exponentials_of_rows(site: Site) -> None:
-    """Write the logarithm of a sum of exponentials by other reductions, or along the last of three axes.
+    """Write the logarithm of a sum of exponentials by other reductions.
 
     The largest number is taken off the others, and added to the logarithm: the sum does not overflow. It is finite
     there, so that infinities stay.
     """
-    known, dtype = _known_reduction(site), site.dtype(0)
-    if known is None or site.computes(site.node.op_type, T=dtype):
-        reduce_rows(site)
+    axes, dtype = _known_axes(site), site.dtype(0)
+    if not axes or dtype not in FLOATING:
         return
     site.rounds()
-    shape, result, axes = known
-    named = None if len(axes) == len(shape) else axes
+    named = None if len(axes) == len(site.shape(0) or ()) else axes
     op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
     end = float(numpy.finfo(numpy_dtype(dtype)).max)
     largest = op.Clip(op.ReduceMax(value, axes=named, keepdims=1), min=-end, max=end)
     logarithm = op.Log(op.ReduceSum(op.Exp(op.Sub(value, largest)), axes=named, keepdims=1))
-    site.replace(op.Reshape(op.Add(logarithm, largest), site.constant(result, "int64", "shape")))
+    result = op.Add(logarithm, largest)
+    site.replace(result if site.attribute("keepdims", 1) else op.Squeeze(result, axes=axes))
 
 
 def _known_reduction(site: Site) -> tuple[list[int], list[int], list[int]] | None:
@@ -449,7 +448,7 @@ STEPS = [
 _EXPONENTIALS = rounding(
     add_exponentials_of_rows,
     ulps=4,
-    when="the runtime lacks the reduction",
+    when="other reductions compute it",
     because="the exponentials, their sum and its logarithm are rounded one by one",
 )
 

@@ -6,10 +6,11 @@ LpNormalization               22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
+from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
@@ -79,6 +80,23 @@ _ONE_AXIS = 13
 _AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"
 
 
+def subtract_the_logarithm_of_the_sum(site: Site) -> None:
+    """Write LogSoftmax as the distance from the largest number, minus the logarithm of the sum of its exponentials.
+
+    For runtimes that take the logarithm of Softmax, whose small numbers are 0.
+    """
+    is_one_axis = site.opset >= _ONE_AXIS
+    rank = site.rank(0, because="the axis is counted from the front")
+    axis = site.attribute("axis", -1 if is_one_axis else 1) % rank
+    axes = [axis] if is_one_axis else [*range(axis, rank)]
+    if site.dtype(0) not in FLOATING:
+        return
+    site.rounds()
+    op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
+    distance = op.Sub(value, op.ReduceMax(value, axes=axes, keepdims=1))
+    site.replace(op.Sub(distance, op.Log(op.ReduceSum(op.Exp(distance), axes=axes, keepdims=1))))
+
+
 STEPS = [
     Step("Softmax", 1, 11, up=unchanged, down=make_axis_non_negative, because=_AXIS),
     Step("Softmax", 11, 13, up=flatten_trailing_dimensions, down=transpose_axis_to_the_last),
@@ -89,8 +107,15 @@ STEPS = [
     Step("LpNormalization", 1, 22, up=unchanged, down=cast_bfloat16_and_round, because=BFLOAT16_IS_ADDED),
 ]
 
+_FROM_THE_LARGEST = rounding(
+    subtract_the_logarithm_of_the_sum,
+    ulps=4,
+    when="it is written in steps",
+    because="the exponentials, their sum and its logarithm are rounded one by one",
+)
+
 FALLBACKS = [
     Fallback("Hardmax", normalize_rows_or_count_the_axis),
-    Fallback("LogSoftmax", normalize_rows_or_count_the_axis),
+    Fallback("LogSoftmax", normalize_rows_or_count_the_axis, otherwise=_FROM_THE_LARGEST),
     Fallback("Softmax", normalize_rows_or_count_the_axis),
 ]

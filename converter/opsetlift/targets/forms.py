@@ -229,6 +229,9 @@ class Form:
     """Whether it repeats an input along several axes that are between others."""
     joins_more_than_channels: bool = False
     """Whether a constant of several numbers has axes above 1 other than the second one of the result."""
+    after_more_than_channels: frozenset[str] = frozenset()
+    """Operators, one of which computes its first input from a constant of several numbers that has axes above 1 other
+    than the second one of the result."""
     joins_channels_behind: frozenset[str] = frozenset()
     """Reductions: a constant with one axis above 1 may lie along the second axis of what one of these reduced."""
     gives_its_run_number: bool = False
@@ -239,6 +242,8 @@ class Form:
     """Whether a value is two of its inputs."""
     is_shared: bool = False
     """Whether its first output is read more than once, or is an output of the graph that is read."""
+    reads_shared: bool = False
+    """Whether a node computes its first input, and something else, too, reads it."""
     shares_a_part: bool = False
     """Whether several of its outputs are read, one of them more than once."""
     is_captured: bool = False
@@ -330,6 +335,10 @@ class Form:
             (self.gives_its_run_number, lambda node, *_: _gives_its_run_number(node)),
             (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
+            (
+                self.reads_shared,
+                lambda node, _, scope: scope.producer(node.input[0]) is not None and scope.is_shared(node.input[0]),
+            ),
             (self.shares_a_part, lambda node, _, scope: _shares_a_part(node, scope)),
             (self.is_captured, lambda node, _, scope: any(map(scope.is_captured, (node.input[0], node.output[0])))),
             (self.is_shared, lambda node, _, scope: scope.is_shared(node.output[0])),
@@ -353,6 +362,14 @@ class Form:
             (self.chain_starts_elsewhere, lambda node, _, scope: _starts_elsewhere(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
             (self.widens_axes_in_between, lambda node, _, scope: _widens_axes_in_between(node, scope)),
+            (
+                self.after_more_than_channels,
+                lambda node, _, scope: (
+                    _is_after(node, self.after_more_than_channels, scope)
+                    and (before := scope.producer(node.input[0])) is not None
+                    and _joins_more_than_channels(before, scope)
+                ),
+            ),
             (self.joins_more_than_channels, lambda node, _, scope: _joins_more_than_channels(node, scope)),
             (
                 self.joins_channels_behind,
