@@ -185,6 +185,17 @@ class TestOpenvino:
         assert operators(converted(text, f"openvino=={runtime}")) == ["Unsqueeze", "ConvTranspose", "Squeeze"]
         assert operators(converted(text, "openvino==2026.4")) == ["ConvTranspose"]
 
+    def test_a_transpose_is_kept_apart_from_a_reduction_in_2026(self) -> None:
+        text = """g (float[1,4,2] x) => (float[2,1] y) { r = ReduceMax <axes=[1], keepdims=0> (x)
+            y = Transpose <perm=[1,0]> (r) }"""
+        assert operators(converted(text, "openvino==2026.4")) == ["ReduceMax", "Max", "Transpose"]
+        assert operators(converted(text, "openvino==2022.3")) == ["ReduceMax", "Transpose"]
+
+    def test_a_reshape_is_kept_apart_from_a_reduction_in_2026(self) -> None:
+        text = """g (float[1,4,2] x) => (float[2,1] y) <int64[2] s = {2, 1}>
+            { r = ReduceMax <axes=[1], keepdims=0> (x) y = Reshape (r, s) }"""
+        assert operators(converted(text, "openvino==2026.4")) == ["ReduceMax", "Max", "Reshape"]
+
     def test_a_part_is_normalized_apart_from_its_split_in_2022(self) -> None:
         text = """g (float[1,6,2,2] x) => (float[1,4,2,2] y) <int64[2] s = {2, 4}>
             { p, q = Split <axis=1> (x, s) y = LRN <size=3> (q) }"""
@@ -222,6 +233,24 @@ class TestLargeNumbers:
         shape = "[2,1]" if keepdims else "[2]"
         text = f"g (float[2,3] x) => (float{shape} y) {{ y = ReduceLogSumExp <axes=[1], keepdims={keepdims}> (x) }}"
         assert "ReduceLogSumExp" not in operators(converted(text, runtime))
+
+
+class TestOutputsThatNodesRead:
+    """onnxruntime 1.1 loses them where it merges what reads them, or changes its layout."""
+
+    TEXT = """g (float[1,8,4,4] x) => (float[1,8,4,4] y, float[1,8,4,4] t) <float[8,1,1,1] w = {1, 2, 3, 4, 5, 6, 7, 8}>
+        { t = Conv <group=8> (x, w) z = Relu (t) y = Add (z, t) }"""
+
+    def test_are_read_through_a_maximum_in_onnxruntime_1_1(self) -> None:
+        found = converted(self.TEXT, "onnxruntime==1.1", opset=9)
+        assert operators(found) == ["Conv", "Max", "Relu", "Max", "Add"]
+
+    def test_stay_in_other_releases(self) -> None:
+        assert operators(converted(self.TEXT, "onnxruntime==1.2", opset=9)) == ["Conv", "Relu", "Add"]
+
+    def test_that_none_reads_stay(self) -> None:
+        text = self.TEXT.replace("z = Relu (t) y = Add (z, t)", "y = Relu (x)")
+        assert operators(converted(text, "onnxruntime==1.1", opset=9)) == ["Conv", "Relu"]
 
 
 class TestMergedNodes:

@@ -40,7 +40,7 @@ from opsetlift_rules.helpers.axes import (
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 from opsetlift_rules.helpers.moving import move_elements
-from opsetlift_rules.helpers.separating import put_a_sum_with_zero_before
+from opsetlift_rules.helpers.separating import put_a_sum_with_zero_before, put_maxima_before
 from opsetlift_rules.helpers.zeros import zero
 
 # Reshape
@@ -394,7 +394,10 @@ _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 
 def reshape_a_sum_or_take_the_largest_of_one(site: Site) -> None:
-    """Change the shape and put a Sum before a volume, or make a scalar of one number as the largest of all."""
+    """Change the shape and put a Sum before a volume, or make a scalar of one number as the largest of all.
+
+    Else it is kept apart from the node before.
+    """
     if len(site.shape(0) or ()) > _IMAGE:
         read = site.input(0)
         cast_or_remove_allowzero(site)
@@ -402,6 +405,8 @@ def reshape_a_sum_or_take_the_largest_of_one(site: Site) -> None:
             put_a_sum_before_a_volume(site)
     else:
         take_the_largest_of_one(site)
+        if not site.is_replaced:
+            put_maxima_before(site)
 
 
 def take_the_largest_of_one(site: Site) -> None:
@@ -441,6 +446,6 @@ FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
     Fallback("Reshape", cast_or_remove_allowzero, otherwise=reshape_a_sum_or_take_the_largest_of_one),
     Fallback("Squeeze", write_non_negative_axes, otherwise=take_the_largest_of_one),
-    Fallback("Transpose", keep_between_reshapes_or_move_elements),
+    Fallback("Transpose", keep_between_reshapes_or_move_elements, otherwise=put_maxima_before),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

@@ -90,7 +90,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.outputs_lost_where_read:
         shown = ", ".join(sorted(target.outputs_lost_where_read))
         source = _source(target, "outputs_lost_where_read")
-        yield printable(f"  outputs of {shown} that nodes read, too, are read through a Sum{source}")
+        yield printable(f"  outputs of {shown} that nodes read, too, are read through a Max{source}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
