@@ -121,11 +121,13 @@ def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
 
     TopK-1, whose k is an attribute, is moved to the last axis.
     """
-    if site.attribute("k") is not None and (rank := len(site.shape(0) or ())):
+    rank, axis = len(site.shape(0) or ()), site.attribute("axis", -1)
+    has_kernel = site.computes("TopK", T=site.dtype(0))
+    if site.attribute("k") is not None and has_kernel and rank and axis % rank != rank - 1:
         _find_along_the_last_axis(site, rank)
         return
-    is_usual = site.attribute("largest", 1) and site.attribute("sorted", 1) and site.attribute("axis", -1) >= -1
-    if not is_usual or not site.computes("TopK", T=site.dtype(0)):
+    is_usual = site.attribute("largest", 1) and site.attribute("sorted", 1) and axis >= -1
+    if not is_usual or not has_kernel:
         sort_smallest_and_integers_as_largest_floats(site)
         return
     k = site.constant_value(1)
