@@ -366,9 +366,9 @@ def cast_or_slice_off_negative_pads(site: Site) -> None:
     make_scalar(site, _VALUE)
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
-    elif widen_to_kernel(site) or site.attribute("mode", "constant") == "constant":
+    elif not site.computes("Pad", T=site.dtype(0)) and widen_to_kernel(site):
         return
-    elif not _padded_along_the_last_axis(site):
+    elif site.attribute("mode", "constant") != "constant" and not _padded_along_the_last_axis(site):
         site.replace(pad_by_gather(site))
 
 
