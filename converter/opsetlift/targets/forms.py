@@ -169,7 +169,7 @@ class Form:
     may_be_negative: frozenset[str] = frozenset()
     """Inputs that nodes compute, which may give numbers below 0, as far as their operators tell."""
     leaves_remainders: bool = False
-    """Whether a Sub does not compute its first input, by taking off the remainder, with the sign of the dividend."""
+    """Whether it divides what no Sub took the remainder off before, by a Mod with fmod."""
     comes_from_scalar_inputs: bool = False
     """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
