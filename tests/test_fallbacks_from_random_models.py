@@ -338,3 +338,61 @@ class TestOpencv:
         text = "g (float[2,4] x, float[4] z) => (float[2,4] y) { y = Mod <fmod=1> (x, z) }"
         with pytest.raises(ConversionRefused, match="repeats a computed vector along the wrong axis"):
             convert(model(f'<ir_version: 7, opset_import: ["": 13]> {text}'), target="opencv==4.14")
+
+
+class TestAttention:
+    """OpenVINO 2026.4 merges attention with the Transpose behind it, OpenCV what looks like a GELU."""
+
+    @pytest.mark.parametrize(("queries", "expected"), [(4, 1), (3, 0)])
+    def test_with_as_many_heads_as_queries_is_kept_apart(self, queries: int, expected: int) -> None:
+        text = f"""g (float[1,4,{queries},2] q, float[1,4,2,5] k, float[1,4,5,2] v) => (float[1,{queries},4,2] y) {{
+            r = Relu (q) s = MatMul (r, k) z = Softmax <axis=3> (s) o = MatMul (z, v)
+            y = Transpose <perm=[0,2,1,3]> (o) }}"""
+        assert operators(converted(text, "openvino==2026.4")).count("Max") == expected
+        assert "Max" not in operators(converted(text, "openvino==2022.3"))
+
+    def test_gelu_by_a_tangent_is_no_product_of_the_last_two(self) -> None:
+        text = """g (float[1,3,4] a, float[1,3,4] d) => (float[1,3,4] y)
+            <float k = {0.044715}, float s = {0.79788}, float one = {1}, float half = {0.5}> {
+            p = Mul (a, a) q = Mul (p, a) r = Mul (q, k) t = Add (a, r) u = Mul (t, s) v = Tanh (u)
+            w = Add (v, one) z = Mul (d, w) y = Mul (z, OTHER) }"""
+        assert operators(converted(text.replace("OTHER", "half"), "opencv==4.14"))[-1] == "Div"
+        assert operators(converted(text.replace("OTHER", "d"), "opencv==4.14")).count("Neg") == 2
+        # There a Clip before the tangent is enough.
+        assert "Clip" in operators(converted(text.replace("OTHER", "half"), "opencv==5.0"))
+
+
+class TestQuantized:
+    """What optimisers make of values between DequantizeLinear and QuantizeLinear."""
+
+    @pytest.mark.parametrize("operator", ["Concat <axis=1>", "MatMul"])
+    def test_a_value_with_itself_is_two_values(self, operator: str) -> None:
+        text = f"""g (uint8[1,4,4] q) => (uint8[A,B,C] y) <uint8 z = {{100}}, float s = {{0.027}}>
+            {{ a = DequantizeLinear (q, s, z) c = {operator} (a, a) y = QuantizeLinear (c, s, z) }}"""
+        assert {"Max", "Sum"}.intersection(operators(converted(text, "onnxruntime==1.10")))
+        assert len(operators(converted(text, "onnxruntime==1.15"))) == 3
+
+    def test_three_times_a_value_are_three_values(self) -> None:
+        text = """g (uint8[1,4,4] q) => (uint8[A,B,C] y) <uint8 z = {100}, float s = {0.027}>
+            { a = DequantizeLinear (q, s, z) c = Concat <axis=1> (a, a, a) y = QuantizeLinear (c, s, z) }"""
+        found = converted(text, "onnxruntime==1.10")
+        joined = next(one for one in found.graph.node if one.op_type == "Concat")
+        assert len({*joined.input}) == 3
+
+    @pytest.mark.parametrize(("scale", "expected"), [("t", "Slice"), ("s", "Split")])
+    def test_parts_with_other_scales_are_slices(self, scale: str, expected: str) -> None:
+        text = f"""g (uint8[2,8] q) => (uint8[2,4] c, uint8[2,4] d)
+            <uint8 z = {{123}}, float s = {{0.033}}, float t = {{0.017}}> {{
+            a = DequantizeLinear (q, s, z) u, v = Split <axis=1> (a)
+            c = QuantizeLinear (u, {scale}, z) d = QuantizeLinear (v, s, z) }}"""
+        assert expected in operators(converted(text, "onnxruntime==1.15"))
+        assert "Split" in operators(converted(text, "onnxruntime==1.17"))
+
+    @pytest.mark.parametrize("runtime", ["openvino==2022.3", "openvino==2026.4"])
+    def test_pads_are_no_zero_points(self, runtime: str) -> None:
+        text = """g (uint8[1,4,5] q) => (uint8[1,4,7] y)
+            <uint8 z = {118}, float s = {0.0164}, int64[6] p = {0,0,2,0,0,0}> {
+            a = DequantizeLinear (q, s, z) c = Pad (a, p) y = QuantizeLinear (c, s, z) }"""
+        assert "Max" in operators(converted(text, runtime))
+        edges = text.replace("Pad (a", 'Pad <mode="edge"> (a')
+        assert "Max" not in operators(converted(edges, runtime))

@@ -7,6 +7,7 @@ Split   2: lengths by attribute only, +all dtypes · 11: axis may be negative ·
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate, groupby, pairwise
 
 from opsetlift.rulebook.rule import Fallback, Step, in_turn, unchanged, widen_values
@@ -39,8 +40,16 @@ def make_axis_non_negative(site: Site) -> None:
 def concatenate_what_has_elements(site: Site) -> None:
     """Leave out what has no elements along the axis, which some runtimes do not join; else, change the axis.
 
-    Where the run decides what has elements, a Loop joins it, or does not run.
+    Where the run decides what has elements, a Loop joins it, or does not run. What is joined with itself is another
+    value the second time, which optimisers do not take for one.
     """
+    if (
+        len({*site.inputs}) < len(site.inputs)
+        and site.dtype(0) in FIRST_FLOATS
+        and site.computes("Max", T=site.dtype(0))
+    ):
+        site.replace(site.op.copy(*_each_named_once(site)))
+        return
     axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
     (place,) = counted_from_front(site, [axis], rank, name="axis")
     joined = [one for one in site.inputs if (site.shape(one) or [None] * rank)[place] != 0]
@@ -50,6 +59,14 @@ def concatenate_what_has_elements(site: Site) -> None:
         site.replace(_joined_in_loops(site, place))
     else:
         concatenate_along_the_last_axis(site, axis, place, rank)
+
+
+def _each_named_once(site: Site) -> Iterator[str]:
+    op, value_before = site.op_at(opsets.BFLOAT16), dict.fromkeys(site.inputs, "")
+    for value in site.inputs:
+        last = value_before[value]
+        value_before[value] = op.Max(last, last) if last else value
+        yield value_before[value]
 
 
 def _has_elements(site: Site, value: str, axis: int) -> bool:

@@ -31,6 +31,7 @@ from opsetlift_rules.helpers.axes import END, NamedAxes, counted_from_front, gat
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
 from opsetlift_rules.helpers.scalars import make_scalar
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.zeros import zero
 
 
@@ -361,14 +362,16 @@ def cast_or_slice_off_negative_pads(site: Site) -> None:
     """Replace negative pads with a Slice, or pad in a type that the runtime supports, or gather what is repeated.
 
     What is repeated along other axes than the last one is so along that one, between two Transposes. The value becomes
-    a scalar.
+    a scalar, and what is padded by a number is kept apart from the node before.
     """
     make_scalar(site, _VALUE)
     if min(_known_pads(site), default=0) < 0:
         slice_off_negative_pads(site)
     elif not site.computes("Pad", T=site.dtype(0)) and widen_to_kernel(site):
         return
-    elif site.attribute("mode", "constant") != "constant" and not _padded_along_the_last_axis(site):
+    elif site.attribute("mode", "constant") == "constant":
+        put_maxima_before(site)
+    elif not _padded_along_the_last_axis(site):
         site.replace(pad_by_gather(site))
 
 

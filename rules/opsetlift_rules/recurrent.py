@@ -11,12 +11,13 @@ import math
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, has_attribute, known_shape, pop_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
+from opsetlift_rules.helpers.recurrent_steps import ACTIVATIONS, compute_each_step
 
 _INITIAL_STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 """The inputs that have the layout of a state: initial_h, and initial_c."""
@@ -77,12 +78,9 @@ def transpose_batch_to_the_second_axis(site: Site) -> None:
     )
 
 
-_DEFAULT_ACTIVATIONS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-
-
 def _names_the_defaults(site: Site) -> bool:
     given = [name.decode() for name in site.attribute("activations", [])]
-    defaults = _DEFAULT_ACTIVATIONS[site.node.op_type]
+    defaults = ACTIVATIONS[site.node.op_type]
     return given in (defaults, 2 * defaults)
 
 
@@ -119,19 +117,27 @@ def write_what_is_left_out(site: Site) -> None:
     transpose_batch_to_the_second_axis(site)
 
 
-def compute_directions_apart(site: Site) -> None:
-    """Write RNN, GRU or LSTM with all that may be left out, no output but the sequence, and each direction by itself.
+def compute_directions_or_steps_apart(site: Site) -> None:
+    """Write each direction by itself, with all that may be left out; where that does not help, the steps.
 
     The last state is the last element of a sequence, or the first one where it is read backwards. What reads a sequence
     backwards and leaves nothing out reads the reversed one forwards.
     """
+    if site.attribute("layout", 0):
+        # A new node, which is looked at in its turn.
+        transpose_batch_to_the_second_axis(site)
+    elif not site.computes(site.node.op_type, T=site.dtype(0)) or not _compute_directions_apart(site):
+        compute_each_step(site)
+
+
+def _compute_directions_apart(site: Site) -> bool:
     shape, recurrence = known_shape(site, 0), known_shape(site, 2)
     weights = {position: site.content(position) for position in _CONSTANTS if site.input(position)}
     if shape is None or recurrence is None or not math.prod(shape) or any(one is None for one in weights.values()):
-        return
-    is_plain = not site.input(_LENGTHS) and not site.input(_PEEPHOLES) and not site.attribute("layout", 0)
+        return False
+    is_plain = not site.input(_LENGTHS) and not site.input(_PEEPHOLES)
     if not is_plain or site.is_read(_CELL) or not _names_the_defaults_or_none(site):
-        return
+        return False
     length, batch, _ = shape
     directions, _, hidden_size = recurrence
     states, dtype = _INITIAL_STATES[site.node.op_type], numpy_dtype(site.dtype(0))
@@ -139,21 +145,21 @@ def compute_directions_apart(site: Site) -> None:
     for position in states:
         weights.setdefault(position, numpy.zeros((directions, batch, hidden_size), dtype))
     direction = site.attribute("direction", "forward")
-    is_complete = len(weights) == sum(map(bool, site.inputs[1:])) and len(list(filter(None, site.node.output))) == 1
-    if direction == "reverse" and is_complete and has_attribute(site, "hidden_size"):
-        if length <= _LONGEST_REVERSED:
-            op = site.op_at(opsets.SLICE_INPUTS)
-            results = site.op.copy(_reversed(op, site.input(0), length), *site.inputs[1:], direction="forward")
-            site.replace(_reversed(op, results, length))
-        return
+    has_all_inputs = len(weights) == sum(map(bool, site.inputs[1:])) and has_attribute(site, "hidden_size")
     op = site.op_at(opsets.SLICE_INPUTS)
+    if directions == 1 and has_all_inputs and list(map(bool, site.node.output)) == [True]:
+        if direction == "forward" or length > _LONGEST_REVERSED:
+            return False
+        results = site.op.copy(_reversed(op, site.input(0), length), *site.inputs[1:], direction="forward")
+        site.replace(_reversed(op, results, length))
+        return True
+    site.remove_attribute("activations")
     sequences, last = [], []
     for position, one in enumerate(("forward", "reverse") if direction == "bidirectional" else (direction,)):
         inputs = [site.input(0), *[""] * max(states)]
         for place, value in weights.items():
             assert value is not None
             inputs[place] = site.constant(value[position : position + 1], hint="part")
-        site.remove_attribute("activations")
         sequences.append(site.op.copy(*inputs, outputs=1, direction=one, hidden_size=hidden_size))
         end = 0 if one == "reverse" else length - 1
         bounds = [site.constant([number], "int64", "bound") for number in (end, end + 1, 0)]
@@ -162,6 +168,7 @@ def compute_directions_apart(site: Site) -> None:
             last.append(op.Reshape(op.Slice(sequences[-1], *bounds), shape_of_state))
     parts = [(sequences, 1), *([(last, 0)] if last else [])]
     site.replace(*(op.Concat(*some, axis=axis) if len(some) > 1 else some[0] for some, axis in parts))
+    return True
 
 
 def _reversed(op: Operators, sequence: str, length: int) -> str:
@@ -199,8 +206,13 @@ STEPS = [
     Step("LSTM", 14, 22, up=unchanged, down=cast_bfloat16_and_round, because="22 corrects a typo in the shape of P"),
 ]
 
+_APART = rounding(
+    compute_directions_or_steps_apart,
+    ulps=512,
+    when="each step is computed apart",
+    because="the product of a step rounds otherwise, and what follows it carries that on",
+)
+
 FALLBACKS = [
-    Fallback("RNN", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
-    Fallback("GRU", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
-    Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out, otherwise=compute_directions_apart),
+    Fallback(one, leave_out_defaults_or_write_what_is_left_out, otherwise=_APART) for one in ("RNN", "GRU", "LSTM")
 ]

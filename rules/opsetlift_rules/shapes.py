@@ -446,6 +446,6 @@ FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
     Fallback("Reshape", cast_or_remove_allowzero, otherwise=reshape_a_sum_or_take_the_largest_of_one),
     Fallback("Squeeze", write_non_negative_axes, otherwise=take_the_largest_of_one),
-    Fallback("Transpose", keep_between_reshapes_or_move_elements, otherwise=put_maxima_before),
+    Fallback("Transpose", put_maxima_before, otherwise=keep_between_reshapes_or_move_elements),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

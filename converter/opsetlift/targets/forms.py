@@ -188,6 +188,11 @@ class Form:
     """Inputs, each with a constant input that names an axis along which it may have only one element."""
     pads_other_axes_than_the_last: bool = False
     """Whether a Pad adds elements, but none along the last axis, or may do so as its pads are computed."""
+    changes_scales: bool = False
+    """Whether a DequantizeLinear computes its first input, and a QuantizeLinear with another scale or zero point reads
+    an output."""
+    swaps_equal_sizes: bool = False
+    """Whether a Transpose moves axes and gives the shape that it reads, whose sizes are known."""
     longer_inputs: Mapping[str, str] = field(default_factory=dict)
     """Inputs, each with one that it may be longer than along the attribute axis."""
     batched_inputs: frozenset[str] = frozenset()
@@ -415,6 +420,8 @@ class Form:
             (self.resizes_by_fractions, lambda node, *facts: any(one % 1 for one in _factors(node, *facts))),
             (self.reduces_many, lambda node, _, scope: _reduces_many(node, scope)),
             (self.reduces_single_elements, lambda node, _, scope: _reduces_single_elements(node, scope)),
+            (self.changes_scales, lambda node, _, scope: _changes_scales(node, scope)),
+            (self.swaps_equal_sizes, lambda node, _, scope: _swaps_equal_sizes(node, scope)),
             (self.pads_other_axes_than_the_last, lambda *facts: _pads_other_axes_than_the_last(*facts)),
             (
                 self.reduces_one_of_the_first_among_several,
@@ -1040,6 +1047,31 @@ def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
 def _reduces_single_elements(node: NodeProto, scope: ScopeFacts) -> bool:
     shape, axes = scope.shape(node.input[0]), _axes_taken(node, scope)
     return bool(shape and axes) and all((shape or [])[axis] == 1 for axis in axes or ())
+
+
+def _changes_scales(node: NodeProto, scope: ScopeFacts) -> bool:
+    before = scope.producer(node.input[0])
+    if before is None or before.op_type != "DequantizeLinear":
+        return False
+    readers = (one for one in scope.container.node if one.op_type == "QuantizeLinear" and one.input[0] in node.output)
+    return any(not _are_equal(one.input[1:], before.input[1:], scope) for one in readers)
+
+
+def _are_equal(names: Sequence[str], others: Sequence[str], scope: ScopeFacts) -> bool:
+    def is_equal(name: str, other: str) -> bool:
+        values = [scope.content(name), scope.content(other)] if name and other else [None, None]
+        return name == other or (all(one is not None for one in values) and numpy.array_equal(*values))
+
+    return len(names) == len(others) and all(map(is_equal, names, others))
+
+
+def _swaps_equal_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
+    shape = scope.shape(node.input[0])
+    if shape is None or not all(isinstance(size, int) for size in shape):
+        return False
+    axes = list(range(len(shape)))
+    order = next((list(one.ints) for one in node.attribute if one.name == "perm"), axes[::-1])
+    return order != axes and [shape[axis] for axis in order] == shape
 
 
 def _pads_other_axes_than_the_last(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:

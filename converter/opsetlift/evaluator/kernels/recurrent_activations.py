@@ -62,13 +62,14 @@ _PLAIN: dict[str, Activation] = {
 }
 
 # Function and the defaults of alpha and beta, None where it has no such parameter. "Default values are the same as of
-# corresponding ONNX operators"; Affine and ScaledTanh have none, 1 and 0 (or 1) keep their argument as it is.
+# corresponding ONNX operators", whose attributes have 32 bits; Affine and ScaledTanh have none, 1 and 0 (or 1) keep
+# their argument as it is.
 _SCALED: dict[str, tuple[Callable[[Array, float, float], Array], float, float | None]] = {
     "Affine": (_affine, 1.0, 0.0),
-    "LeakyRelu": (_leaky_relu, 0.01, None),
+    "LeakyRelu": (_leaky_relu, float(numpy.float32(0.01)), None),
     "ThresholdedRelu": (_thresholded_relu, 1.0, None),
     "ScaledTanh": (_scaled_tanh, 1.0, 1.0),
-    "HardSigmoid": (_hard_sigmoid, 0.2, 0.5),
+    "HardSigmoid": (_hard_sigmoid, float(numpy.float32(0.2)), 0.5),
     "Elu": (_elu, 1.0, None),
 }
 
