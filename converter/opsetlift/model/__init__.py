@@ -8,6 +8,7 @@ PUBLIC_MODULES = (
     "inlined_calls",  # what functions do in place of the calls, for onnx's inference
     "inlining",  # functions and subgraphs in place of the nodes that run them
     "ir_version",  # the IR version that a model needs
+    "loop_bodies",  # what the body of a loop gives and reads
     "matching",  # which nodes of two models are the same
     "names",  # names that are free
     "notes",  # doc strings and metadata that move from node to node

@@ -174,6 +174,8 @@ class Form:
     """Whether its first input is, or is made of scalars alone one of which is, an input of the graph without axes."""
     magnitudes: Mapping[str, float] = field(default_factory=dict)
     """Attributes and constant inputs, each with a magnitude that one of its numbers reaches."""
+    mixed_numbers: frozenset[str] = frozenset()
+    """Constant inputs that have different numbers."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Constant inputs, each with the number that all of its elements are."""
     has_other_powers: bool = False
@@ -247,6 +249,8 @@ class Form:
     """Whether a value is two of its inputs."""
     is_shared: bool = False
     """Whether its first output is read more than once, or is an output of the graph that is read."""
+    reads_folded: bool = False
+    """Whether a node computes an input from constants alone."""
     reads_shared: bool = False
     """Whether a node computes its first input, and something else, too, reads it."""
     shares_a_part: bool = False
@@ -341,6 +345,10 @@ class Form:
             (self.lists_until_a_condition, lambda node, *_: _lists_until_a_condition(node)),
             (self.reads_copies, lambda node, _, scope: any(_copies(name, scope) for name in node.input if name)),
             (
+                self.reads_folded,
+                lambda node, _, scope: any(self._is_folded(name, scope) for name in node.input if name),
+            ),
+            (
                 self.reads_shared,
                 lambda node, _, scope: scope.producer(node.input[0]) is not None and scope.is_shared(node.input[0]),
             ),
@@ -402,6 +410,7 @@ class Form:
             (self.leaves_remainders, lambda node, _, scope: _leaves_remainders(node, scope)),
             (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
+            (self.mixed_numbers, self._has_mixed_numbers),
             (self.numbers, self._has_the_numbers),
             (self.has_other_powers, lambda node, _, scope: _has_other_powers(node, scope)),
             (self.is_read_beside, lambda node, _, scope: _is_read_beside(node, self.chain, scope)),
@@ -548,6 +557,12 @@ class Form:
     def _is_known(self, name: str, scope: ScopeFacts) -> bool:
         return scope.is_constant(name) or (self.takes_defaults_for_constants and scope.is_initializer(name))
 
+    def _is_folded(self, name: str, scope: ScopeFacts) -> bool:
+        before = scope.producer(name)
+        return (
+            before is not None and bool(before.input) and all(self._is_known(one, scope) for one in before.input if one)
+        )
+
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name for one in node.attribute if min([one.i, one.f, *one.ints, *one.floats]) < 0}
         for one in operands(node, definition)[0]:
@@ -619,6 +634,11 @@ class Form:
             if value is not None and value.dtype.kind in "fi" and value.size:
                 found[one.formal] = float(abs(value.astype(numpy.float64)).max())
         return all(found.get(name, 0) >= least for name, least in self.magnitudes.items())
+
+    def _has_mixed_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+        found = [values.get(formal) for formal in self.mixed_numbers]
+        return all(one is not None and one.size > 1 and bool((one != one.flat[0]).any()) for one in found)
 
     def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
