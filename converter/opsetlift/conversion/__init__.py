@@ -1,6 +1,7 @@
 """Takes a model from opset to opset, from dtype to dtype and to an IR version."""
 
 PUBLIC_MODULES = (
+    "contributed",  # operators of other domains in ONNX's
     "destination",  # the opsets to go to
     "distinct",  # a model with one node of each kind
     "dtype_policy",  # which dtypes become which

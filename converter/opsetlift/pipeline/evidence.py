@@ -24,6 +24,7 @@ from opsetlift.proof import (
     PassRecord,
     Repair,
     VerdictCache,
+    WrittenOperators,
     prove_conversion,
     prove_dtypes,
 )
@@ -50,6 +51,18 @@ class Repaired(Change):
     def proven(self, seed: int, base_dir: str) -> Repair:
         """The notes; onnx and every runtime read both models alike."""
         return Repair(list(self.notes))
+
+
+@dataclass
+class OperatorsWritten(Change):
+    """Operators of other domains became those of ONNX that they stand for, as the runtime lacks them."""
+
+    stage = "write operators"
+    notes: Sequence[str]
+
+    def proven(self, seed: int, base_dir: str) -> WrittenOperators:
+        """The notes: they say what the operators mean, which no specification of ONNX does."""
+        return WrittenOperators(list(self.notes))
 
 
 @dataclass
@@ -142,4 +155,4 @@ class Folded(Normalised):
     stage = "fold"
 
 
-Evidence = Repaired | ShapesFixed | Retyped | Converted | Normalised
+Evidence = Repaired | OperatorsWritten | ShapesFixed | Retyped | Converted | Normalised

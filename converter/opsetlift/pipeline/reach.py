@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from onnx import ModelProto
 
+from opsetlift.conversion.contributed import places_to_write
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.distinct import Kinds, PartUndecided, Reduced, is_reducible
 from opsetlift.model.names import Names
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
-from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, is_folded_for, run
+from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, WRITE_OPERATORS, is_folded_for, run
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from opsetlift.support.arguments import whole_number
@@ -163,10 +164,10 @@ def reach(
         for destination, places in asked.items()
         for place in places
     ]
-    trials.sort(key=lambda one: not starts.is_folded(one.place))
+    trials.sort(key=lambda one: not starts.preparation(one.place).is_folded)
     tell("trying opsets and runtimes", 0, len(trials))
     # To fold the model takes long, and so does to compare its nodes: copies of this process inherit both.
-    for trial in {starts.is_folded(one.place): one for one in trials}.values():
+    for trial in {starts.preparation(one.place): one for one in trials}.values():
         starts.start(trial.place)
 
     def answer_of(number: int) -> Answer:
@@ -194,44 +195,57 @@ class _Trial(NamedTuple):
     """No runtime is asked about at these opsets."""
 
 
+class _Preparation(NamedTuple):
+    """What is done to a model for a runtime before it is converted."""
+
+    written: frozenset[tuple[str, int]] = frozenset()
+    """The nodes of other domains that are written in ONNX's operators, by path and position."""
+    is_folded: bool = False
+    """Whether constants are folded."""
+
+
 class _Jobs:
-    """The job at its start, and after the stage that only some runtimes need."""
+    """The job at its start, and after the stages that only some runtimes need."""
 
     def __init__(self, job: Job, depths: Collection[int]) -> None:
         self._job = job
         self._depths = depths
-        self._folded: Job | None = None
-        self._kinds: dict[bool, Kinds | None] = {}
-        self._trials: dict[tuple[bool, int], _Trials] = {}
+        self._prepared: dict[_Preparation, Job] = {_Preparation(): job}
+        self._kinds: dict[_Preparation, Kinds | None] = {}
+        self._trials: dict[tuple[_Preparation, int], _Trials] = {}
 
-    def _after_folding(self, runtime: Target) -> Job:
-        if self._folded is None:
+    def _job_after(self, preparation: _Preparation, runtime: Target | None) -> Job:
+        if preparation not in self._prepared:
             options = replace(self._job.options, prove=False, runtime=runtime)
-            folded = run((FOLD,), replace(self._job, options=options))
-            self._folded = replace(folded, options=self._job.options)
-        return self._folded
+            start = replace(self._job, options=options, notes=[], evidence=[])
+            self._prepared[preparation] = replace(run((WRITE_OPERATORS, FOLD), start), options=self._job.options)
+        return self._prepared[preparation]
 
     def _shared_depth(self, runtime: Target) -> int:
         """The depth of a runtime, or of all those that look neither much farther back: they share their walks."""
         near = [depth for depth in self._depths if 0 < depth <= _NEAR]
         return max(near) if 0 < runtime.depth <= _NEAR else runtime.depth
 
-    def is_folded(self, place: str | Target) -> bool:
-        """Whether constants of the model are folded first."""
-        return isinstance(place, Target) and is_folded_for(place, self._job)
+    def preparation(self, place: str | Target) -> _Preparation:
+        """What is done to the model before it is converted to an opset or for a runtime."""
+        if not isinstance(place, Target):
+            return _Preparation()
+        book = self._job.options.rule_book or default_rule_book()
+        written = places_to_write(self._job.facts_of(self._job.model), place, book)
+        return _Preparation(written, is_folded_for(place, self._job))
 
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""
         runtime = place if isinstance(place, Target) else None
         is_large = len(self._job.model.graph.node) >= _FEWEST_NODES
         depth = self._shared_depth(runtime) if is_large and runtime is not None else 0
-        is_folded = self.is_folded(place)
-        if (is_folded, depth) not in self._trials:
-            job = self._after_folding(runtime) if runtime is not None and is_folded else self._job
-            if is_folded not in self._kinds:
-                self._kinds[is_folded] = _kinds(job)
-            self._trials[is_folded, depth] = _Trials(job, self._kinds[is_folded], depth)
-        return self._trials[is_folded, depth]
+        preparation = self.preparation(place)
+        if (preparation, depth) not in self._trials:
+            job = self._job_after(preparation, runtime)
+            if preparation not in self._kinds:
+                self._kinds[preparation] = _kinds(job)
+            self._trials[preparation, depth] = _Trials(job, self._kinds[preparation], depth)
+        return self._trials[preparation, depth]
 
 
 def _kinds(job: Job) -> Kinds | None:

@@ -15,6 +15,7 @@ from functools import partial
 
 from onnx import ModelProto, NodeProto
 
+from opsetlift.conversion.contributed import with_written_operators
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.dtype_policy import apply
 from opsetlift.conversion.fitting import fit
@@ -32,7 +33,16 @@ from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
 from opsetlift.model.scopes import with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
-from opsetlift.pipeline.evidence import Converted, Evidence, Folded, Normalised, Repaired, Retyped, ShapesFixed
+from opsetlift.pipeline.evidence import (
+    Converted,
+    Evidence,
+    Folded,
+    Normalised,
+    OperatorsWritten,
+    Repaired,
+    Retyped,
+    ShapesFixed,
+)
 from opsetlift.pipeline.given import opened
 from opsetlift.pipeline.job import Job, is_files, sizes_of
 from opsetlift.pipeline.nearest import opsets_for_runtime, search_for_nearest
@@ -117,6 +127,14 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
     job.notes += notes
     result = with_single_imports(result)
     return result, Repaired(model, result, notes) if result is not model else None
+
+
+def _write_operators(model: ModelProto, job: Job) -> StageResult:
+    runtime, book = job.options.runtime, job.options.rule_book or default_rule_book()
+    assert runtime is not None
+    result, notes = with_written_operators(job.facts_of(model), runtime, book)
+    job.notes += notes
+    return result, OperatorsWritten(model, result, notes) if notes else None
 
 
 def _fix_shapes(model: ModelProto, job: Job) -> StageResult:
@@ -337,6 +355,12 @@ def _model_before_conversion(job: Job) -> ModelProto:
 
 LOAD = Stage("load", "reading the model", _load)
 REPAIR = Stage("repair", "checking the input", _repair)
+WRITE_OPERATORS = Stage(
+    "write operators",
+    "writing what the runtime lacks",
+    _write_operators,
+    lambda job: job.options.runtime is not None,
+)
 FIX_SHAPES = Stage("fix shapes", "fixing shapes", _fix_shapes, lambda job: bool(job.options.fix_shapes))
 FOLD = Stage(
     "fold",
@@ -354,5 +378,6 @@ WRITE = Stage("write", "writing", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
 BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
-DRY_RUN = (LOAD, REPAIR, FIX_SHAPES, FOLD, CHANGE_DTYPES, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
+BEFORE_THE_CONVERSION = (LOAD, REPAIR, WRITE_OPERATORS, FIX_SHAPES, FOLD, CHANGE_DTYPES)
+DRY_RUN = (*BEFORE_THE_CONVERSION, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
 STAGES = (*DRY_RUN, PROVE, WRITE)

@@ -15,6 +15,7 @@ from opsetlift.proof.certificate import (
     Request,
     SiteRecord,
     StageRecord,
+    WrittenOperators,
     model_sha256,
     tool_versions,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "Verdict",
     "VerdictCache",
     "WholeModelResult",
+    "WrittenOperators",
     "ask_onnxruntime",
     "default_folder",
     "dims_of",

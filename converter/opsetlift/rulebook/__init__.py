@@ -2,6 +2,7 @@
 
 PUBLIC_MODULES = (
     "book",  # all rules, by transition
+    "contributed",  # what operators of other domains stand for
     "coverage",  # the table of which transitions have rules
     "explain",  # what happens to an operator between two opsets
     "function_body",  # a node as the function body that its schema gives it

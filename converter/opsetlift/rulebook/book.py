@@ -10,6 +10,7 @@ from enum import Enum
 from functools import cache
 from types import ModuleType
 
+from opsetlift.rulebook.contributed import ContributedOperator
 from opsetlift.rulebook.rule import (
     ExperimentalOperator,
     Fallback,
@@ -24,6 +25,7 @@ from opsetlift.rulebook.rule import (
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import (
     AI_ONNX,
+    CONVERTED_DOMAINS,
     Transition,
     all_transitions,
     canonical_domain,
@@ -35,7 +37,8 @@ from opsetlift.support.plugins import PluginFault, registered
 
 OWN_RULES = "opsetlift_rules"
 ENTRY_POINT_GROUP = "opsetlift.rules"
-"""Modules with STEPS, INTRODUCTIONS, EXPERIMENTAL_OPERATORS and FALLBACKS, or packages of them, are registered here."""
+"""Modules with STEPS, INTRODUCTIONS, EXPERIMENTAL_OPERATORS, FALLBACKS and CONTRIBUTED_OPERATORS, or packages of them,
+are registered here."""
 
 
 class RuleBookError(PluginFault):
@@ -70,6 +73,7 @@ class RuleBook:
     def __init__(self, modules: Iterable[ModuleType]) -> None:
         self._entries: dict[Transition, Entry] = {}
         self._fallbacks: dict[tuple[str, str], tuple[Entry, ...]] = {}
+        self._contributed: dict[tuple[str, str], ContributedOperator] = {}
         for module in modules:
             for step in getattr(module, "STEPS", ()):
                 self._add_step(step, module.__name__)
@@ -79,6 +83,8 @@ class RuleBook:
                 self._add_experimental(operator, module.__name__)
             for fallback in getattr(module, "FALLBACKS", ()):
                 self._add_fallback(fallback, module.__name__)
+            for contributed in getattr(module, "CONTRIBUTED_OPERATORS", ()):
+                self._add_contributed(contributed, module.__name__)
 
     def _add_step(self, step: Step, module: str) -> None:
         domain = canonical_domain(step.domain)
@@ -120,6 +126,16 @@ class RuleBook:
             raise RuleBookError(f"{module}: {fallback.operator} has two fallbacks")
         rules = (fallback.rule,) if fallback.otherwise is None else (fallback.rule, fallback.otherwise)
         self._fallbacks[key] = tuple(Entry(as_rule(rule), module, "") for rule in rules)
+
+    def _add_contributed(self, contributed: ContributedOperator, module: str) -> None:
+        key = (canonical_domain(contributed.domain), contributed.operator)
+        if key in self._contributed or key[0] in CONVERTED_DOMAINS:
+            raise RuleBookError(f"{module}: what {contributed.operator} of {contributed.domain} stands for is known")
+        self._contributed[key] = contributed
+
+    def contributed(self, domain: str, operator: str) -> ContributedOperator | None:
+        """What an operator of a domain beside ONNX's own stands for, if that is known."""
+        return self._contributed.get((domain, operator))
 
     def fallbacks(self, domain: str, operator: str) -> tuple[Rule, ...]:
         """The rules for nodes of an operator that a runtime does not accept as they are, in the order to try them."""
