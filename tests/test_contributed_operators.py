@@ -51,6 +51,12 @@ OPERATORS = {
         "QLinearWhere (c, x, s, p, w, t, q, o, z)",
     ),
     "QGemm": ("uint8[2,3] x, uint8[3,4] w", "uint8[2,4] y", "QGemm (x, s, p, w, t, q, b, o, z)"),
+    "QGemm of constant weights": ("uint8[2,3] x", "uint8[2,4] y", "QGemm <transB = 1> (x, s, p, k, t, m, b, o, z)"),
+    "QGemm by scales of columns": (
+        "uint8[2,3] x",
+        "uint8[2,4] y",
+        "QGemm <transB = 1, alpha = 0.5> (x, s, p, k, v, n, b, o, z)",
+    ),
     "QGemm of floats": (
         "uint8[3,2] x, uint8[4,3] w",
         "float[2,4] y",
@@ -85,7 +91,11 @@ OPERATORS = {
 }
 """Inputs, outputs and a node of com.microsoft."""
 
-_CONSTANTS = "int32[4] b = {10, -20, 30, -40}, float f = {0.00390625}, uint8 g = {0}"
+_CONSTANTS = (
+    "int32[4] b = {10, -20, 30, -40}, float f = {0.00390625}, uint8 g = {0}, "
+    "int8[4,3] k = {1, -2, 3, 40, 50, -60, 7, 8, 9, -100, 110, 120}, int8 m = {2}, "
+    "float[4] v = {0.01, 0.02, 0.03, 0.04}, int8[4] n = {1, -2, 3, 4}"
+)
 
 
 def of_one_node(name: str, opset: int, scales: str = _SCALES) -> onnx.ModelProto:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.contributed import Body, ContributedOperator
+from opsetlift.rulebook.site import Array
 
 _FIRST_WITH_INPUT_AXES = 18
 _FIRST_WITH_NORMALIZATION = 17
+_FIRST_WITH_SCALES_BY_AXIS = 13
 _FIRST_OF_ONE_AXIS = 13
 """From this opset on, Softmax is that of one axis."""
 
@@ -93,7 +95,35 @@ def _where(body: Body) -> str:
 
 
 def _gemm(body: Body) -> str:
-    """Products and a bias of integers, scaled at the end; without y_scale the result has floats."""
+    """A product of dequantized matrices, where what its bias is scaled by is known; else one of integers.
+
+    Without y_scale the result has floats.
+    """
+    first, weights, second, bias = (body.value(place) for place in (1, 3, 4, 6))
+    if first is None or weights is None or second is None or (body.input(6) and bias is None):
+        return _gemm_of_integers(body)
+    term = ""
+    if bias is not None:
+        scale = body.attribute("alpha", 1.0) * first.astype(numpy.float64) * second
+        term = body.constant((bias * scale).astype(numpy.float32))
+    given = body.given("alpha", "transA", "transB")
+    result = body.Gemm(_dequantized(body, 0), _dequantized_weights(body, weights), term, **given)
+    return _quantized(body, result, 7) if body.input(7) else str(result)
+
+
+def _dequantized_weights(body: Body, weights: Array) -> str:
+    """The second matrix of a QGemm, whose columns, or rows where it is transposed, may have scales of their own."""
+    scale, zero_point = body.value(4), body.value(5)
+    if scale is not None and scale.size > 1 and body.opset < _FIRST_WITH_SCALES_BY_AXIS:
+        body.require(zero_point is not None or not body.input(5))
+        shape = (-1, 1) if body.attribute("transB", 0) else (1, -1)
+        centred = weights.astype(numpy.float32) - (0 if zero_point is None else zero_point.reshape(shape))
+        return body.constant((centred * scale.reshape(shape)).astype(numpy.float32))
+    axis = {"axis": 0 if body.attribute("transB", 0) else 1} if body.opset >= _FIRST_WITH_SCALES_BY_AXIS else {}
+    return str(body.DequantizeLinear(*(body.input(place) for place in (3, 4, 5)), **axis))
+
+
+def _gemm_of_integers(body: Body) -> str:
     a, b = body.input(0), body.input(3)
     first = body.Transpose(a, perm=[1, 0]) if body.attribute("transA", 0) else a
     second = body.Transpose(b, perm=[1, 0]) if body.attribute("transB", 0) else b

@@ -36,6 +36,9 @@ class Values(Protocol):
     def shape(self, name: str) -> Sequence[int | str | None] | None:
         """The sizes as far as they are known; None where not even their number is."""
 
+    def constant(self, name: str) -> Array | None:
+        """The value, if it is the same in every run; None otherwise."""
+
 
 class Body:
     """A node, and the nodes that stand for it.
@@ -91,6 +94,10 @@ class Body:
         if shape is None:
             raise NotWritten
         return len(shape)
+
+    def value(self, place: int) -> Array | None:
+        """The value of an input that is a constant; None where it is absent, or computed."""
+        return self._values.constant(self.input(place)) if self.input(place) else None
 
     def constant(self, value: Array | float, dtype: str = "") -> str:
         """A constant, of `dtype` if that is given."""
