@@ -119,9 +119,19 @@ def test_a_state_alone_is_asked_for() -> None:
         recurrent("RNN").replace("[3,2,2] x", "[T,2,2] x"),
         recurrent("RNN", activations='["Affine"]'),
         recurrent("RNN", steps=600),
+        recurrent("RNN", inputs="b").replace("[1, 6] b", "[6, 1] b"),
+        recurrent("RNN", directions=2, inputs="b"),
         "g (float[3,2,2] x, float[1,1,2] w) => (float[3,1,2,1] y) <float[1,1,1] r = {1}> { y = RNN (x, w, r) }",
     ],
-    ids=["cells that some clip", "open length", "activation without a default", "many steps", "computed weights"],
+    ids=[
+        "clipped cells",
+        "open length",
+        "no default",
+        "many steps",
+        "misfit",
+        "one of two directions",
+        "computed weights",
+    ],
 )
 def test_what_is_not_known_is_refused(text: str) -> None:
     with pytest.raises(ConversionRefused, match=r"OpenCV DNN 5\.0"):

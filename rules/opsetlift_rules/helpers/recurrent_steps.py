@@ -19,6 +19,8 @@ _X, _W, _R, _B, _LENGTHS, _H, _C, _P = range(8)
 
 _MOST_STEPS = 512
 
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
 ACTIVATIONS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 """The defaults of one direction."""
 
@@ -87,7 +89,7 @@ def compute_each_step(site: Site) -> None:
     count, _, hidden_size = recurrence
     weights = {place: site.content(place) for place in (_W, _R, _B, _P) if site.input(place)}
     functions = _functions(site, count)
-    if length * count > _MOST_STEPS or functions is None or any(one is None for one in weights.values()):
+    if length * count > _MOST_STEPS or functions is None or not _has_the_shapes(site, weights, shape):
         return
     if site.node.op_type == "LSTM" and site.attribute("clip") is not None:
         return  # The texts clip the cells as well, which are the input of an activation; onnxruntime does not.
@@ -113,6 +115,29 @@ def compute_each_step(site: Site) -> None:
         results.append(_joined(op, parts, 0) if parts else None)
     site.rounds()
     site.replace(*results[: len(site.node.output)])
+
+
+def _has_the_shapes(site: Site, weights: dict[int, Array | None], shape: Sequence[int]) -> bool:
+    """Whether the weights are known, and are what the texts ask for: onnx does not compare them."""
+    (_, batch, size), recurrence = shape, known_shape(site, _R) or [0, 0, 0]
+    count, rows, hidden = recurrence
+    gates = _GATES[site.node.op_type]
+    expected = {
+        _W: (count, rows, size),
+        _R: (count, gates * hidden, hidden),
+        _B: (count, 2 * rows),
+        _P: (count, 3 * hidden),
+    }
+    lengths = site.content(_LENGTHS) if site.input(_LENGTHS) else None
+    return (
+        all(value is not None and value.shape == expected[place] for place, value in weights.items())
+        and all(
+            known_shape(site, place) in (None, [count, batch, hidden]) for place in _states(site) if site.input(place)
+        )
+        and (lengths is None or lengths.shape == (batch,))
+        and count == 1 + (site.attribute("direction", "forward") == "bidirectional")
+        and site.attribute("hidden_size", hidden) == hidden
+    )
 
 
 def _states(site: Site) -> tuple[int, ...]:
