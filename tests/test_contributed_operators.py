@@ -11,14 +11,16 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from opsetlift import Certificate, ConversionRefused, convert, reach
+from opsetlift import Certificate, ConversionRefused, NotEquivalent, convert, reach
 from opsetlift.conversion.contributed import with_written_operators
+from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
 from opsetlift.model.arrays import Array
 from opsetlift.rulebook.book import RuleBook, RuleBookError, default_rule_book
 from opsetlift.rulebook.contributed import ContributedOperator
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.targets import find_target
+from opsetlift_rules import contributed_operators
 
 _SCALES = "float s = {0.02}, float t = {0.03}, float o = {0.05}, uint8 p = {120}, uint8 q = {100}, uint8 z = {128}"
 _SIGNED = "float s = {0.02}, float t = {0.03}, float o = {0.05}, int8 p = {3}, int8 q = {-10}, int8 z = {7}"
@@ -138,7 +140,9 @@ def test_what_is_written_is_what_onnxruntime_computes(name: str, opset: int) -> 
     given = of_one_node(name, opset)
     lacking = frozenset(f"com.microsoft.{one.op_type}" for one in given.graph.node)
     runtime = replace(find_target("openvino==2022.3"), operators_lacking=lacking)
-    written, notes = with_written_operators(ModelFacts(given), runtime, default_rule_book())
+    done = with_written_operators(ModelFacts(given), runtime, default_rule_book())
+    assert done is not None
+    written, notes = done.model, done.notes
     assert not [node for node in written.graph.node if node.domain], notes
     onnx.checker.check_model(written, full_check=True)
     values = drawn(given)
@@ -147,6 +151,7 @@ def test_what_is_written_is_what_onnxruntime_computes(name: str, opset: int) -> 
     steps = 1 if before.dtype.kind in "iu" else 1e-5
     assert numpy.abs(before.astype(numpy.float64) - after.astype(numpy.float64)).max() <= steps
     assert len(numpy.unique(after)) > 1
+    numpy.testing.assert_array_equal(Evaluator(given).run(values)["y"], Evaluator(written).run(values)["y"])
     assert len(notes) == 1
     assert notes[0].startswith(given.graph.node[0].op_type)
 
@@ -156,9 +161,10 @@ def test_signed_values_stay_signed(name: str) -> None:
     given = of_one_node(name, 13, _SIGNED)
     for one in (*given.graph.input, *given.graph.output):
         one.type.tensor_type.elem_type = onnx.TensorProto.INT8
-    written, _ = with_written_operators(ModelFacts(given), find_target("openvino==2022.3"), default_rule_book())
+    done = with_written_operators(ModelFacts(given), find_target("openvino==2022.3"), default_rule_book())
+    assert done is not None
     values = drawn(given)
-    before, after = in_onnxruntime(given, values), in_onnxruntime(written, values)
+    before, after = in_onnxruntime(given, values), in_onnxruntime(done.model, values)
     assert numpy.abs(before.astype(int) - after.astype(int)).max() <= 1
 
 
@@ -178,10 +184,27 @@ def test_the_certificate_says_what_was_written_and_can_be_verified() -> None:
     given = of_one_node("QLinearAdd", 13)
     conversion = convert(given, target="openvino==2022.3")
     assert conversion.certificate is not None
-    assert "QLinearAdd of com.microsoft: one node is written as" in conversion.certificate.to_json()
+    assert '"name": "QLinearAdd of com.microsoft"' in conversion.certificate.to_json()
     read = Certificate.from_json(conversion.certificate.to_json())
     assert [stage.stage for stage in read.stages] == ["write operators", "convert"]
-    assert any("DequantizeLinear, Add and QuantizeLinear" in note for note in conversion.report.notes)
+    sentence = "QLinearAdd of com.microsoft: one node is written as DequantizeLinear, Add and QuantizeLinear"
+    assert any(note.startswith(sentence) for note in conversion.report.notes)
+
+
+def test_another_meaning_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a rule writes something else, the kernel of the evaluator tells."""
+    book = RuleBook([contributed_operators])
+    for operator, wrong in (
+        ("QLinearAdd", "QLinearMul"),
+        ("Gelu", "QuickGelu"),
+        ("QLinearSigmoid", "QLinearLeakyRelu"),
+    ):
+        other = book.contributed("com.microsoft", wrong)
+        assert other is not None
+        declared = default_rule_book()
+        monkeypatch.setitem(declared._contributed, ("com.microsoft", operator), other)
+        with pytest.raises(NotEquivalent):
+            convert(of_one_node(operator, 13), target="openvino==2021.4")
 
 
 def test_what_a_runtime_has_stays() -> None:

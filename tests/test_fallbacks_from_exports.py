@@ -834,7 +834,6 @@ class TestOpenCV5:
     [
         ("openvino==2026.4", "7,B,3", "LSTM"),
         ("openvino==2022.3", "7,B,3", "GRU"),
-        ("opencv==5.0", "7,2,3", "GRU"),
     ],
 )
 def test_lengths_of_sequences_that_are_ignored_are_refused(runtime: str, shape: str, operator: str) -> None:

@@ -113,7 +113,6 @@ class TestContributedOperators:
             ("1.20", "1.21", f'{ATTENTION} (q, k, k, b, "", h)', "does not repeat attention_bias"),
             ("1.3", "1.4", "y = com.microsoft.Attention <num_heads = 2> (q, w, b, m)", "one axis of mask_index"),
             ("1.0", "1.1", "y = com.microsoft.Attention <num_heads = 2> (q, w, b, l)", "has no Attention"),
-            ("1.15", "1.16", f"y = {SKIP} (q, o, c, c)", "as large as the input"),
             ("1.13", "1.14", f'y, "", "", s = {SKIP} (q, q, c, c)', "the sum of its inputs"),
             ("1.29", "1.30", f"y, z = {SKIP} (q, q, c, c)", "computes no mean"),
             ("1.15", "1.16", "y = com.microsoft.SkipSimplifiedLayerNormalization (q, q, c)", "has no SkipSimplified"),
@@ -132,15 +131,26 @@ class TestContributedOperators:
 
 
 @pytest.mark.parametrize("node", ["DynamicQuantizeMatMul (x, b, s)", "MatMulIntegerToFloat (u, b, t, s)"])
-def test_several_scales_of_a_product_are_refused_before_1_8(node: str) -> None:
+def test_several_scales_of_a_product_are_multiplied_apart_before_1_8(node: str) -> None:
     numbers = "{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}"
     given = model(
         '<ir_version: 7, opset_import: ["": 12, "com.microsoft": 1]> g (float[2,3] x, uint8[2,3] u) => (float[2,4] y) '
         f"<int8[3,4] b = {numbers}, float[4] s = {{1, 2, 3, 4}}, float t = {{0.5}}> {{ y = com.microsoft.{node} }}"
     )
-    convert(given, target="onnxruntime==1.8")
-    with pytest.raises(ConversionRefused, match="takes one scale"):
-        convert(given, target="onnxruntime==1.7")
+    (operator,) = operators(convert(given, target="onnxruntime==1.8").model)
+    found = convert(given, target="onnxruntime==1.7")
+    assert operator not in operators(found.model)
+    assert found.certificate is not None
+    assert found.certificate.is_proven, found.certificate.summary()
+
+
+def test_a_smaller_skip_is_added_before_1_16() -> None:
+    given = model(
+        '<ir_version: 4, opset_import: ["": 11, "com.microsoft": 1]> g (float[2,3,8] q, float[1,3,8] o, float[8] c) '
+        f"=> (float[2,3,8] y) {{ y = {SKIP} (q, o, c, c) }}"
+    )
+    assert operators(convert(given, target="onnxruntime==1.16").model) == ["SkipLayerNormalization"]
+    assert "ReduceMean" in operators(convert(given, target="onnxruntime==1.15").model)
 
 
 def test_scales_for_each_column_are_kept_apart_from_a_quantized_product_before_1_8() -> None:

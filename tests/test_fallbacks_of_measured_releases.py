@@ -504,6 +504,7 @@ class TestOperatorsOfOtherDomains:
         ("runtime", "name"), [("onnxruntime==1.8", "ONNX Runtime 1.8"), ("openvino==2022.3", "Open")]
     )
     def test_are_refused_by_name(self, runtime: str, name: str) -> None:
+        """A QGemm with a computed scale stands for nothing that ONNX has."""
         quantised = (
             "g (uint8[2,3] x, float s, uint8 z, uint8[3,4] w) => (uint8[2,4] y) "
             "{ y = com.microsoft.QGemm (x, s, z, w, s, z, , s, z) }"

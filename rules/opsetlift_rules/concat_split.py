@@ -43,18 +43,14 @@ def concatenate_what_has_elements(site: Site) -> None:
     Where the run decides what has elements, a Loop joins it, or does not run. What is joined with itself is another
     value the second time, which optimisers do not take for one.
     """
-    if (
-        len({*site.inputs}) < len(site.inputs)
-        and site.dtype(0) in FIRST_FLOATS
-        and site.computes("Max", T=site.dtype(0))
-    ):
-        site.replace(site.op.copy(*_each_named_once(site)))
-        return
     axis, rank = site.attribute("axis", 1), site.rank(0, because="the axis is counted from the front")
     (place,) = counted_from_front(site, [axis], rank, name="axis")
     joined = [one for one in site.inputs if (site.shape(one) or [None] * rank)[place] != 0]
+    has_repeats, dtype = len({*joined}) < len(joined), site.dtype(0)
     if joined and len(joined) < len(site.inputs):
         site.replace(site.op.copy(*joined) if len(joined) > 1 else site.op.Identity(*joined))
+    elif has_repeats and dtype in FIRST_FLOATS and site.computes("Max", T=dtype):
+        site.replace(site.op.copy(*_each_named_once(site)))
     elif axis >= 0 and not all(_has_elements(site, one, place) for one in joined):
         site.replace(_joined_in_loops(site, place))
     else:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.contributed import Body, ContributedOperator
+from opsetlift.rulebook.contributed import Body, ContributedOperator, NotWritten
 from opsetlift.rulebook.site import Array
 
 _FIRST_WITH_INPUT_AXES = 18
-_FIRST_WITH_NORMALIZATION = 17
 _FIRST_WITH_SCALES_BY_AXIS = 13
 _FIRST_OF_ONE_AXIS = 13
 """From this opset on, Softmax is that of one axis."""
@@ -95,46 +94,34 @@ def _where(body: Body) -> str:
 
 
 def _gemm(body: Body) -> str:
-    """A product of dequantized matrices, where what its bias is scaled by is known; else one of integers.
+    """A product of dequantized matrices, where what its bias is scaled by is known.
 
     Without y_scale the result has floats.
     """
-    first, weights, second, bias = (body.value(place) for place in (1, 3, 4, 6))
-    if first is None or weights is None or second is None or (body.input(6) and bias is None):
-        return _gemm_of_integers(body)
+    first, second, bias = (body.value(place) for place in (1, 4, 6))
+    body.require(bias is not None or not body.input(6))
+    if first is None or second is None:
+        raise NotWritten
     term = ""
     if bias is not None:
         scale = body.attribute("alpha", 1.0) * first.astype(numpy.float64) * second
         term = body.constant((bias * scale).astype(numpy.float32))
     given = body.given("alpha", "transA", "transB")
-    result = body.Gemm(_dequantized(body, 0), _dequantized_weights(body, weights), term, **given)
-    return _quantized(body, result, 7) if body.input(7) else str(result)
+    result = body.Gemm(_dequantized(body, 0), _dequantized_weights(body, second), term, **given)
+    return _quantized(body, result, 7, like=8 if body.input(8) else 0) if body.input(7) else str(result)
 
 
-def _dequantized_weights(body: Body, weights: Array) -> str:
+def _dequantized_weights(body: Body, scale: Array) -> str:
     """The second matrix of a QGemm, whose columns, or rows where it is transposed, may have scales of their own."""
-    scale, zero_point = body.value(4), body.value(5)
-    if scale is not None and scale.size > 1 and body.opset < _FIRST_WITH_SCALES_BY_AXIS:
-        body.require(zero_point is not None or not body.input(5))
+    if scale.size > 1 and body.opset < _FIRST_WITH_SCALES_BY_AXIS:
+        weights, zero_point = body.value(3), body.value(5)
+        if weights is None or zero_point is None:
+            raise NotWritten
         shape = (-1, 1) if body.attribute("transB", 0) else (1, -1)
-        centred = weights.astype(numpy.float32) - (0 if zero_point is None else zero_point.reshape(shape))
+        centred = weights.astype(numpy.float32) - zero_point.reshape(shape).astype(numpy.float32)
         return body.constant((centred * scale.reshape(shape)).astype(numpy.float32))
     axis = {"axis": 0 if body.attribute("transB", 0) else 1} if body.opset >= _FIRST_WITH_SCALES_BY_AXIS else {}
     return str(body.DequantizeLinear(*(body.input(place) for place in (3, 4, 5)), **axis))
-
-
-def _gemm_of_integers(body: Body) -> str:
-    a, b = body.input(0), body.input(3)
-    first = body.Transpose(a, perm=[1, 0]) if body.attribute("transA", 0) else a
-    second = body.Transpose(b, perm=[1, 0]) if body.attribute("transB", 0) else b
-    total = body.MatMulInteger(first, second, body.input(2), body.input(5))
-    if body.input(6):
-        total = body.Add(total, body.input(6))
-    result = body.Mul(body.Cast(total, to=1), body.Mul(body.input(1), body.input(4)))
-    alpha = body.attribute("alpha", 1.0)
-    if alpha != 1.0:
-        result = body.Mul(result, body.constant(alpha, "float"))
-    return _quantized(body, result, 7) if body.input(7) else str(result)
 
 
 def _integer_product(body: Body) -> str:
@@ -221,8 +208,6 @@ def _skip_layer_normalization(body: Body) -> str:
     if body.input(4):
         value = body.Add(value, body.input(4))
     gamma, beta, epsilon = body.input(2), body.input(3), body.attribute("epsilon", 1e-5)
-    if body.opset >= _FIRST_WITH_NORMALIZATION:
-        return str(body.LayerNormalization(value, gamma, beta, axis=-1, epsilon=epsilon))
     difference = body.Sub(value, _mean_of(body, value, [-1]))
     variance = _mean_of(body, body.Mul(difference, difference), [-1])
     root = body.Sqrt(body.Add(variance, body.constant(epsilon, body.dtype(0))))

@@ -214,5 +214,7 @@ _APART = rounding(
 )
 
 FALLBACKS = [
-    Fallback(one, leave_out_defaults_or_write_what_is_left_out, otherwise=_APART) for one in ("RNN", "GRU", "LSTM")
+    Fallback("RNN", leave_out_defaults_or_write_what_is_left_out, otherwise=_APART),
+    Fallback("GRU", leave_out_defaults_or_write_what_is_left_out, otherwise=_APART),
+    Fallback("LSTM", leave_out_defaults_or_write_what_is_left_out, otherwise=_APART),
 ]

@@ -372,13 +372,19 @@ def flatten_other_types_with_reshape(site: Site) -> None:
 
 
 def keep_between_reshapes_or_move_elements(site: Site) -> None:
-    """Keep optimisers from moving a Transpose past what reads it; without a kernel, move its elements otherwise."""
+    """Keep optimisers from moving a Transpose past what reads it; without a kernel, move its elements otherwise.
+
+    One that gives the shape that it reads is kept apart from what is before it, as a Reshape to that is left out.
+    """
     if not site.computes("Transpose", T=site.dtype(0)):
         move_elements(site)
         return
-    op = site.op
+    op, shape = site.op, known_shape(site, 0)
     if len(site.shape(0) or ()) == 1:
         site.replace(op.Identity(site.input(0)))
+        return
+    if shape is not None and len(shape) > _IMAGE - 1 and known_shape(site, site.output(0)) == shape:
+        put_maxima_before(site)
         return
     # A size of 0 copies the size that it has.
     value = op.Reshape(site.input(0), op.Shape(site.input(0)))
@@ -446,6 +452,6 @@ FALLBACKS = [
     Fallback("Flatten", widen_for_runtime()),
     Fallback("Reshape", cast_or_remove_allowzero, otherwise=reshape_a_sum_or_take_the_largest_of_one),
     Fallback("Squeeze", write_non_negative_axes, otherwise=take_the_largest_of_one),
-    Fallback("Transpose", put_maxima_before, otherwise=keep_between_reshapes_or_move_elements),
+    Fallback("Transpose", keep_between_reshapes_or_move_elements, otherwise=put_maxima_before),
     Fallback("Unsqueeze", unsqueeze_one_axis_at_a_time),
 ]

@@ -13,11 +13,18 @@ import pytest
 
 import opsetlift_rules.helpers
 from opsetlift.rulebook.book import OWN_RULES, default_rule_book, rule_modules
+from opsetlift.rulebook.contributed import ContributedOperator
 from opsetlift.rulebook.rule import ExperimentalOperator, Fallback, Introduction, Step
 from opsetlift.specification.history import all_transitions
 
 OWN = [module for module in rule_modules() if module.__name__.startswith(f"{OWN_RULES}.")]
-NUMBERS = {"Step": ("older", "newer"), "Introduction": ("since",), "ExperimentalOperator": (), "Fallback": ()}
+NUMBERS = {
+    "Step": ("older", "newer"),
+    "Introduction": ("since",),
+    "ExperimentalOperator": (),
+    "Fallback": (),
+    "ContributedOperator": (),
+}
 Written = tuple[object, ...]
 
 
@@ -35,9 +42,9 @@ def written(source: str) -> list[Written]:
 
 def declared(module: ModuleType) -> list[Written]:
     """The entries of tables that a module has once it is imported."""
-    entries: list[Step | Introduction | ExperimentalOperator | Fallback] = [
+    entries: list[Step | Introduction | ExperimentalOperator | Fallback | ContributedOperator] = [
         entry
-        for table in ("STEPS", "INTRODUCTIONS", "EXPERIMENTAL_OPERATORS", "FALLBACKS")
+        for table in ("STEPS", "INTRODUCTIONS", "EXPERIMENTAL_OPERATORS", "FALLBACKS", "CONTRIBUTED_OPERATORS")
         for entry in getattr(module, table, ())
     ]
     return [

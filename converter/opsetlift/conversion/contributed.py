@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from onnx import ModelProto, NodeProto, OperatorSetIdProto
 
@@ -18,13 +19,24 @@ _FIRST_WITH_QUANTIZATION = 10
 """Older opsets have no operators for what most of these stand for."""
 
 
-def with_written_operators(facts: ModelFacts, runtime: Target, book: RuleBook) -> tuple[ModelProto, list[str]]:
-    """The model with ONNX's operators in place of those that the runtime lacks, and a sentence about each operator.
+@dataclass
+class Written:
+    """A model with ONNX's operators in place of others."""
 
-    What cannot be written stays as it is, and is refused later. The model itself where nothing is written.
+    model: ModelProto
+    counts: dict[str, int]
+    """How many nodes of each operator were written, by its name and domain."""
+    notes: list[str]
+    """A sentence about each operator."""
+
+
+def with_written_operators(facts: ModelFacts, runtime: Target, book: RuleBook) -> Written | None:
+    """The model with ONNX's operators in place of those that the runtime lacks; None where nothing is written.
+
+    What cannot be written stays as it is, and is refused later.
     """
     if not places_to_write(facts, runtime, book):
-        return facts.model, []
+        return None
     model = ModelProto()
     model.CopyFrom(facts.model)
     copied, names = ModelFacts(model, facts.base_dir), Names(facts.model)
@@ -44,8 +56,9 @@ def with_written_operators(facts: ModelFacts, runtime: Target, book: RuleBook) -
             del scope.container.node[:]
             scope.container.node.extend(replaced)
     _drop_imports_that_nothing_uses(model, {domain for domain, _ in written})
+    counts = {f"{operator} of {domain}": len(bodies) for (domain, operator), bodies in sorted(written.items())}
     notes = [_note(operator, domain, bodies) for (domain, operator), bodies in sorted(written.items())]
-    return (model, notes) if notes else (facts.model, [])
+    return Written(model, counts, notes) if notes else None
 
 
 def places_to_write(facts: ModelFacts, runtime: Target, book: RuleBook) -> frozenset[tuple[str, int]]:
@@ -97,4 +110,4 @@ def _note(operator: str, domain: str, bodies: Sequence[Body]) -> str:
     used = list(dict.fromkeys(node.op_type for node in bodies[0].nodes if node.op_type != "Constant"))
     shown = " and ".join(filter(None, [", ".join(used[:-1]), used[-1]]))
     many = f"{len(bodies)} nodes are" if len(bodies) > 1 else "one node is"
-    return f"{operator} of {domain}: {many} written as {shown}, by its definition; the proof begins there"
+    return f"{operator} of {domain}: {many} written as {shown}, which it stands for"

@@ -8,6 +8,7 @@ import onnx
 
 from opsetlift.evaluator.errors import NotExecutable, Place, Rejected
 from opsetlift.evaluator.gate import Illegal
+from opsetlift.specification.contributed import contributed_definition
 from opsetlift.specification.experimental import experimental_definition
 from opsetlift.specification.history import (
     Definition,
@@ -45,6 +46,9 @@ def definition_in_force(domain: str, operator: str, opset: int, place: Place, *,
         if strict:
             raise Illegal("the operator was an experimental operator, which no opset has")
         return experimental
+    contributed = contributed_definition(domain, operator)
+    if contributed is not None:
+        return contributed
     versions = _operator_history(domain, operator, opset, place)
     found = versions.at(opset)
     if found is None:

@@ -23,6 +23,7 @@ from opsetlift.evaluator.schema_functions import function_version, given_attribu
 from opsetlift.evaluator.step import Step
 from opsetlift.model.arrays import Array
 from opsetlift.specification import dtypes
+from opsetlift.specification.contributed import contributed_definition
 from opsetlift.specification.history import canonical_domain, display_domain, history
 from opsetlift.support.onnx_errors import ONNX_ERRORS
 
@@ -213,7 +214,7 @@ def _inside(scope: Scope, name: str) -> Scope:
 @lru_cache(maxsize=1 << 14)
 def _defaults(domain: str, operator: str, since_version: int) -> Mapping[str, Any]:
     found = history(domain, operator)
-    definition = None if found is None else found.at(since_version)
+    definition = contributed_definition(domain, operator) if found is None else found.at(since_version)
     return {} if definition is None else gate_of(definition).defaults
 
 

@@ -132,9 +132,11 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
 def _write_operators(model: ModelProto, job: Job) -> StageResult:
     runtime, book = job.options.runtime, job.options.rule_book or default_rule_book()
     assert runtime is not None
-    result, notes = with_written_operators(job.facts_of(model), runtime, book)
-    job.notes += notes
-    return result, OperatorsWritten(model, result, notes) if notes else None
+    done = with_written_operators(job.facts_of(model), runtime, book)
+    if done is None:
+        return model, None
+    job.notes += done.notes
+    return done.model, OperatorsWritten(model, done.model, done.counts, job.options.cache)
 
 
 def _fix_shapes(model: ModelProto, job: Job) -> StageResult:

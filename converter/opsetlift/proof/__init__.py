@@ -15,7 +15,6 @@ from opsetlift.proof.certificate import (
     Request,
     SiteRecord,
     StageRecord,
-    WrittenOperators,
     model_sha256,
     tool_versions,
 )
@@ -90,7 +89,6 @@ __all__ = [
     "Verdict",
     "VerdictCache",
     "WholeModelResult",
-    "WrittenOperators",
     "ask_onnxruntime",
     "default_folder",
     "dims_of",

@@ -119,13 +119,6 @@ class Repair:
 
 
 @dataclass
-class WrittenOperators:
-    """Operators of other domains that the runtime lacks, and what they are written as. By definition, they are that."""
-
-    notes: list[str]
-
-
-@dataclass
 class FixedShapes:
     """The sizes that were declared. Nodes stay as they are: the model computes the same on inputs of these sizes."""
 
@@ -363,11 +356,11 @@ class PassesProof:
     proof: Proof
 
 
-Evidence = Repair | WrittenOperators | FixedShapes | DtypeProof | ConversionProof | PassesProof
+Evidence = Repair | FixedShapes | DtypeProof | ConversionProof | PassesProof
 
 _KINDS: dict[str, type[Evidence]] = {
     "repair": Repair,
-    "write operators": WrittenOperators,
+    "write operators": PassesProof,
     "fix shapes": FixedShapes,
     "fold": PassesProof,
     "change dtypes": DtypeProof,

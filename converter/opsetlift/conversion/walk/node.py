@@ -27,7 +27,7 @@ from opsetlift.targets import Target, node_objection
 _DEEPEST_RECURRENCE = 12
 """How often a transition may apply to what its own rule emits, before its rules are taken not to terminate."""
 
-_MOST_FALLBACKS = 4
+_MOST_FALLBACKS = 3
 """How often a fallback may apply to what it emits itself."""
 
 
