@@ -396,3 +396,51 @@ class TestQuantized:
         assert "Max" in operators(converted(text, runtime))
         edges = text.replace("Pad (a", 'Pad <mode="edge"> (a')
         assert "Max" not in operators(converted(edges, runtime))
+
+    @pytest.mark.parametrize(("channels", "stays"), [("1,1", False), ("1,3", True)])
+    def test_groups_of_single_elements_are_convolved_in_floats(self, channels: str, stays: bool) -> None:
+        """Quantized kernels of single elements by groups: onnxruntime 1.6 to 1.8 mixes up the groups."""
+        numbers = ",".join(str(number) for number in range(8 * (3 if stays else 1)))
+        text = f"""g (uint8[1,4,3,6] x) => (uint8[1,4,3,A] y) <int8[4,2,{channels}] w = {{{numbers}}},
+            float s = {{0.5}}, uint8 z = {{100}}, float t = {{0.25}}, int8 o = {{0}}>
+            {{ y = QLinearConv <group=2> (x, s, z, w, t, o, s, z) }}"""
+        assert ("QLinearConv" in operators(converted(text, "onnxruntime==1.7"))) is stays
+        assert "QLinearConv" in operators(converted(text, "onnxruntime==1.9"))
+
+    def test_dequantized_groups_of_single_elements_are_kept_apart(self) -> None:
+        text = """g (uint8[1,4,3,6] x) => (uint8[1,4,3,6] y) <int8[4,2,1,1] w = {1,2,3,4,5,6,7,8},
+            float s = {0.5}, uint8 z = {100}, float t = {0.25}, int8 o = {0}> {
+            a = DequantizeLinear (x, s, z) b = DequantizeLinear (w, t, o) c = Conv <group=2> (a, b)
+            y = QuantizeLinear (c, s, z) }"""
+        assert operators(converted(text, "onnxruntime==1.8"))[2:] == ["Max", "Conv", "QuantizeLinear"]
+        assert "Max" not in operators(converted(text, "onnxruntime==1.9"))
+
+    def test_zero_points_that_differ_are_those_of_floats(self) -> None:
+        text = """g (uint8[1,2,3,3] x) => (uint8[1,2,2,2] y) <int8[2,2,2,2] w = {1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8},
+            float s = {0.5}, uint8 z = {100}, float[2] t = {0.25, 0.5}, int8[2] o = {ZERO}>
+            { y = QLinearConv (x, s, z, w, t, o, s, z) }"""
+        for zero, stays in (("1, 2", False), ("1, 1", True)):
+            found = converted(text.replace("ZERO", zero), "onnxruntime==1.20")
+            assert ("QLinearConv" in operators(found)) is stays
+
+    def test_the_smallest_of_two_scales_is_taken_of_floats(self) -> None:
+        text = """g (float[1,3,4] x) => (float[1,3,4] y)
+            <float s = {0.5}, uint8 z = {100}, float t = {0.25}, uint8 o = {0}> {
+            q = QuantizeLinear (x, s, z) a = DequantizeLinear (q, s, z)
+            r = QuantizeLinear (x, t, o) b = DequantizeLinear (r, t, o) y = Min (a, b) }"""
+        assert operators(converted(text, "opencv==5.0"))[-1] == "Min"
+        assert len(converted(text, "opencv==5.0").graph.node) > len(converted(text, "openvino==2022.3").graph.node)
+
+    def test_a_dequantized_constant_is_one_in_openvino_2021(self) -> None:
+        text = """g (float[1,6,4] x) => (float[1,7,4] y) <uint8[1,1,4] k = {1, 2, 3, 4}, float s = {0.5}, uint8 z = {0}>
+            { d = DequantizeLinear (k, s, z) y = Concat <axis=1> (d, x) }"""
+        assert "Transpose" in operators(converted(text, "openvino==2021.4"))
+        assert "Transpose" not in operators(converted(text, "openvino==2022.3"))
+
+    def test_volumes_of_channels_are_padded_before(self) -> None:
+        weights = ",".join("1" for _ in range(2 * 27))
+        text = f"""g (uint8[1,2,4,4,4] x) => (float[1,2,4,4,4] y)
+            <float[2,1,3,3,3] w = {{{weights}}}, float s = {{0.5}}, uint8 z = {{100}}>
+            {{ a = DequantizeLinear (x, s, z) y = Conv <group=2, pads=[1,1,1,1,1,1]> (a, w) }}"""
+        assert "Pad" in operators(converted(text, "openvino==2026.4"))
+        assert "Pad" not in operators(converted(text, "openvino==2021.4"))
