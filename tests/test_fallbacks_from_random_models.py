@@ -362,6 +362,19 @@ class TestAttention:
         assert "Clip" in operators(converted(text.replace("OTHER", "half"), "opencv==5.0"))
 
 
+class TestMasks:
+    """OpenVINO distributes the number of a mask over its sum, and loses what constants are added to that."""
+
+    @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3", "openvino==2026.4"])
+    @pytest.mark.parametrize("number", ["-3.4028235e38", "-1e9"])
+    def test_by_large_numbers_are_kept_apart_from_what_follows(self, runtime: str, number: str) -> None:
+        text = f"""g (float[1,1,3,3] s, float[1,1,1,3] f) => (float[1,1,3,3] y)
+            <float[3,3] c = {{0,-1.5,-2.25,1.5,0,-1.75,2.5,1.25,0}}, float k = {{{number}}}, float one = {{1}}> {{
+            a = Sub (one, f) b = Mul (a, k) e = Add (b, c) d = Add (s, e) y = Softmax <axis=3> (d) }}"""
+        assert operators(converted(text, runtime))[:3] == ["Sub", "Max", "Mul"]
+        assert "Max" not in operators(converted(text.replace(number, "-100"), runtime))
+
+
 class TestQuantized:
     """What optimisers make of values between DequantizeLinear and QuantizeLinear."""
 

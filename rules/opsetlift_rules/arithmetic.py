@@ -194,7 +194,7 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
     if dtype in FLOATING and site.computes("Mul", T=dtype):
         for position in (1, 0):
             if site.holds(position, _is_partly_huge):
-                # Optimisers that distribute it over a sum before it get other infinities.
+                # Optimisers that distribute it over a sum before it overflow, or lose what is added behind it.
                 put_maxima_before(site, 1 - position)
                 return
             if site.holds(position, _has_an_exact_reciprocal):
@@ -221,7 +221,7 @@ def _has_an_exact_reciprocal(factor: Array) -> bool:
     return bool((abs(fractions) == 0.5).all() and (abs(exponents) <= _LARGEST_EXPONENT).all())
 
 
-_HUGE = 1e30
+_HUGE = 1e5
 _LARGEST_EXPONENT = 12
 """Also float16 holds 2 to this power and its reciprocal, and neither is subnormal."""
 
