@@ -245,6 +245,27 @@ def test_branches_and_functions_are_written_too() -> None:
     assert not [node for node in then.node if node.domain]
 
 
+def test_attributes_of_a_function_are_not_read() -> None:
+    text = """<ir_version: 8, opset_import: ["": 15, "com.microsoft": 1, "own": 1]> g (uint8[4] x) => (uint8[4] y)
+        { y = own.leaky <slope = 0.5> (x) }
+        <domain: "own", opset_import: ["": 15, "com.microsoft": 1]> leaky <slope> (a) => (b) {
+            s = Constant <value_float = 0.25> () z = Constant <value = uint8 {100}> ()
+            b = com.microsoft.QLinearLeakyRelu <alpha: float = @slope> (a, s, z, s, z) }"""
+    with pytest.raises(ConversionRefused, match="QLinearLeakyRelu"):
+        convert(onnx.parser.parse_model(text), target="openvino==2022.3")
+
+
+def test_scales_with_an_axis_become_numbers() -> None:
+    text = """<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]> g (uint8[2,3] x) => (uint8[2,3] y)
+        <float[1] s = {0.5}, uint8[1] z = {100}> { y = com.microsoft.QLinearSigmoid (x, s, z, s, z) }"""
+    conversion = convert(onnx.parser.parse_model(text), target="openvino==2022.3")
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven, conversion.certificate.summary()
+    computed = text.replace("(uint8[2,3] x)", "(uint8[2,3] x, float[N] s)").replace("float[1] s = {0.5}, ", "")
+    with pytest.raises(ConversionRefused, match="QLinearSigmoid"):
+        convert(onnx.parser.parse_model(computed), target="openvino==2022.3")
+
+
 def test_a_function_of_that_name_is_called() -> None:
     text = """<ir_version: 8, opset_import: ["": 15, "com.microsoft": 1]> g (float[4] x) => (float[4] y)
         { y = com.microsoft.QuickGelu (x) }

@@ -19,6 +19,7 @@ from onnx import parser
 import opsetlift.evaluator.kernels
 from opsetlift.evaluator import EvaluationError, Evaluator
 from opsetlift.evaluator.kernels.registry import all_kernels
+from opsetlift.specification.contributed import DOMAIN as CONTRIBUTED
 from tests.evaluator.drawn_nodes import draw, run
 from tests.evaluator.test_node_tests import NODE_CASES
 
@@ -430,8 +431,11 @@ NOT_BATCHED = {
 def test_every_operator_that_accumulates_is_tried_on_batches() -> None:
     accumulating = re.compile(r"kernels\.(accumulation|contraction|convolution|softmax) import|numpy\.fft|accumulate\(")
     modules = {name for name, text in SOURCES.items() if accumulating.search(text)}
+    # Those of com.microsoft call kernels of ONNX's, and add nothing up but by `mean`.
     operators = {
-        key.operator for key, kernel in all_kernels().items() if kernel.__module__.rpartition(".")[2] in modules
+        key.operator
+        for key, kernel in all_kernels().items()
+        if kernel.__module__.rpartition(".")[2] in modules and key.domain != CONTRIBUTED
     }
     tried = {case.operator for case in BATCHED}
     assert operators - tried - set(NOT_BATCHED) == set()

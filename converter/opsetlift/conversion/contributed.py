@@ -98,6 +98,8 @@ def _lacking(
 
 def _bodies(scope: ScopeFacts, runtime: Target, book: RuleBook, names: Names) -> Iterator[tuple[int, Body]]:
     for position, node, operator in _lacking(scope, runtime, book):
+        if any(one.ref_attr_name for one in node.attribute):
+            continue  # The calls of a function decide.
         body = Body(node, scope, scope.imports.get(AI_ONNX, 1), names.fresh)
         try:
             body.finish(operator.written(body))

@@ -95,6 +95,20 @@ class Body:
             raise NotWritten
         return len(shape)
 
+    def scalar(self, place: int) -> str:
+        """The name of an input of one number, without axes; "" where it is absent.
+
+        Raises NotWritten where it may have several numbers.
+        """
+        name, value = self.input(place), self.value(place)
+        shape = self._values.shape(name) if name else []
+        if not name or shape is None or not len(shape):
+            self.require(shape is not None)
+            return name
+        if value is None or value.size != 1:
+            raise NotWritten
+        return self.constant(value.reshape(()))
+
     def value(self, place: int) -> Array | None:
         """The value of an input that is a constant; None where it is absent, or computed."""
         return self._values.constant(self.input(place)) if self.input(place) else None
