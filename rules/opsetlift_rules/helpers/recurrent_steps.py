@@ -255,17 +255,24 @@ def _gru(direction: _Direction, rows: str) -> tuple[_Step, list[str]]:
 
 def _lstm(direction: _Direction, rows: str) -> tuple[_Step, list[str]]:
     site, op, (f, g, h), size = direction.site, direction.op, direction.functions, direction.hidden_size
-    every = slice(None)
+    has_peepholes = direction.peepholes is not None
+    # All gates at once, and apart where a product with the cell is added: optimisers merge that with parts of a Split.
+    columns = [slice(at, at + size) for at in range(0, 4 * size, size)] if has_peepholes else [slice(None)]
 
     def through_peephole(gate: str, place: int, cell: str) -> str:
         if direction.peepholes is None:
             return gate
-        return str(op.Add(gate, op.Mul(direction.constant(direction.peepholes[place], "P"), cell)))
+        weights = direction.constant(direction.peepholes[place], "P")
+        return str(op.Add(gate, site.folded(lambda: str(op.Mul(cell, weights)), "share")))
 
     def step(shares: list[str], states: list[str]) -> list[str]:
         hidden, cell = states
-        gates = direction.with_state_bias(op.Add(shares[0], direction.of_state(hidden, every)), every)
-        i, o, forget, candidate = op.Split(gates, axis=1, split=[size] * 4, outputs=4)
+        gates = [
+            direction.with_state_bias(op.Add(share, direction.of_state(hidden, every)), every)
+            for share, every in zip(shares, columns, strict=True)
+        ]
+        parts = gates if has_peepholes else op.Split(*gates, axis=1, split=[size] * 4, outputs=4)
+        i, o, forget, candidate = parts
         i = f(through_peephole(i, 0, cell))
         if site.attribute("input_forget", 0):
             forget = op.Sub(site.constant(1, site.dtype(_X), "one"), i)
@@ -274,7 +281,7 @@ def _lstm(direction: _Direction, rows: str) -> tuple[_Step, list[str]]:
         cell = op.Add(op.Mul(forget, cell), op.Mul(i, g(candidate)))
         return [op.Mul(f(through_peephole(o, 1, cell)), h(cell)), cell]
 
-    return step, [direction.of_inputs(rows, every)]
+    return step, [direction.of_inputs(rows, every) for every in columns]
 
 
 _STEPS = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
