@@ -59,6 +59,11 @@ OPERATORS = {
         "uint8[2,4] y",
         "QGemm <transB = 1, alpha = 0.5> (x, s, p, k, v, n, b, o, z)",
     ),
+    "QGemm by scales of columns as they are": (
+        "uint8[2,4] x",
+        "uint8[2,3] y",
+        "QGemm (x, s, p, k, u, r, , o, z)",
+    ),
     "QGemm of floats": (
         "uint8[3,2] x, uint8[4,3] w",
         "float[2,4] y",
@@ -96,7 +101,8 @@ OPERATORS = {
 _CONSTANTS = (
     "int32[4] b = {10, -20, 30, -40}, float f = {0.00390625}, uint8 g = {0}, "
     "int8[4,3] k = {1, -2, 3, 40, 50, -60, 7, 8, 9, -100, 110, 120}, int8 m = {2}, "
-    "float[4] v = {0.01, 0.02, 0.03, 0.04}, int8[4] n = {1, -2, 3, 4}"
+    "float[4] v = {0.01, 0.02, 0.03, 0.04}, int8[4] n = {1, -2, 3, 4}, "
+    "float[3] u = {0.01, 0.02, 0.03}, int8[3] r = {1, -2, 3}"
 )
 
 
@@ -279,6 +285,7 @@ def test_a_function_of_that_name_is_called() -> None:
     [
         ("uint8[1,4,4,2] x", "uint8[1,1,1,2] y", "QLinearGlobalAveragePool <channels_last = 1> (x, s, p, o, z)", 13),
         ("float[2,3] x, float[2,3] w", "float[2,2] y", "FusedMatMul <transBatchA = 1> (x, w)", 13),
+        ("uint8[4] x", "uint8[4] y", "QLinearAdd (x, s, p)", 13),
         ("float[4] x", "float[4] y", "QuickGelu (x)", 9),
     ],
 )

@@ -19,12 +19,14 @@ _FIRST_OF_ONE_AXIS = 13
 
 def _dequantized(body: Body, place: int) -> str:
     """What three inputs from `place` on stand for: a value, its scale and its zero point."""
+    body.require(all(map(body.input, (place, place + 1))))
     return str(body.DequantizeLinear(body.input(place), body.scalar(place + 1), body.scalar(place + 2)))
 
 
 def _quantized(body: Body, value: str, place: int, like: int = 0) -> str:
     """A value by the scale and the zero point from `place` on, in the dtype of an input."""
     zero_point = body.scalar(place + 1) or body.constant(0, body.dtype(like))
+    body.require(bool(body.input(place)))
     return str(body.QuantizeLinear(value, body.scalar(place), zero_point))
 
 

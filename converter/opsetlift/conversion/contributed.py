@@ -112,4 +112,4 @@ def _note(operator: str, domain: str, bodies: Sequence[Body]) -> str:
     used = list(dict.fromkeys(node.op_type for node in bodies[0].nodes if node.op_type != "Constant"))
     shown = " and ".join(filter(None, [", ".join(used[:-1]), used[-1]]))
     many = f"{len(bodies)} nodes are" if len(bodies) > 1 else "one node is"
-    return f"{operator} of {domain}: {many} written as {shown}, which it stands for"
+    return f"{operator} of {domain}: {many} written as {shown}, which compute the same"

@@ -19,7 +19,6 @@ from onnx import (
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
 from opsetlift.facts.node_keys import content_of
-from opsetlift.facts.onnxruntime_operators import DOMAIN as ONNXRUNTIME
 from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
 from opsetlift.facts.value_types import has_rank, is_a_type, may_be_sizes, rank_of, without_shape
@@ -38,6 +37,7 @@ from opsetlift.model.scopes import (
     subgraphs_within,
 )
 from opsetlift.specification import history
+from opsetlift.specification.contributed import DOMAIN as ONNXRUNTIME
 from opsetlift.specification.dtypes import dtype_of_type, element_type, tensor_type_proto, type_of_spelling, type_string
 from opsetlift.support.onnx_errors import ONNX_ERRORS
 

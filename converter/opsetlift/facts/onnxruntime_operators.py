@@ -15,8 +15,6 @@ from onnx import NodeProto, TensorProto, TypeProto, helper
 
 from opsetlift.specification.dtypes import shape_of_type
 
-DOMAIN = "com.microsoft"
-
 Size = int | str | None
 Shape = list[Size] | None
 

@@ -16,9 +16,8 @@ from opsetlift.evaluator import Evaluator
 from opsetlift.measuring.runner import Answer
 from opsetlift.measuring.verdicts import difference_of_outputs
 from opsetlift.model.arrays import Array
+from opsetlift.specification.contributed import DOMAIN
 from opsetlift.specification.dtypes import dtype_name, numpy_dtype, tensor_type_proto
-
-DOMAIN = "com.microsoft"
 
 _DEFINED_AT = 21
 """The opset of what computes the same: quantization takes 16 bits there, and Gelu is an operator."""

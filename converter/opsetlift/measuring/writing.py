@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from opsetlift.measuring.contributed import DOMAIN as CONTRIBUTED
 from opsetlift.measuring.features import Feature, as_form
 from opsetlift.measuring.learning import FEWEST_WRONG, Pattern
 from opsetlift.measuring.profile import (
@@ -16,6 +15,7 @@ from opsetlift.measuring.profile import (
     Key,
     Profile,
 )
+from opsetlift.specification.contributed import DOMAIN as CONTRIBUTED
 from opsetlift.specification.history import AI_ONNX, history
 
 SOURCE = "measured"

@@ -6,6 +6,9 @@ onnxruntime scale once, and may be one step away.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import mean
@@ -20,8 +23,8 @@ from opsetlift.evaluator.kernels.quantized_matrix_products import dynamic_quanti
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.evaluator.kernels.softmax import shares
 from opsetlift.model.arrays import Array
+from opsetlift.specification.contributed import DOMAIN
 
-_DOMAIN = "com.microsoft"
 _FIRST_SOFTMAX_OF_ONE_AXIS = 13
 
 
@@ -38,7 +41,19 @@ def _quantized(x: Array, scale: Array, zero_point: Array | None, like: Array) ->
     return saturated(numpy.asarray(numpy.rint(quotient)), zero, like.dtype)
 
 
-@kernel("QLinearAdd", since=(1,), domain=_DOMAIN)
+def _of_one_value(function: Callable[[Call, Array], Array]) -> Callable[..., Array]:
+    """A kernel of a quantized value, its scale and zero point, and those of the result, from one of float32."""
+
+    @wraps(function)
+    def quantized(
+        call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
+    ) -> Array:
+        return _quantized(function(call, _real(x, x_scale, x_zero)), y_scale, y_zero, x)
+
+    return quantized
+
+
+@kernel("QLinearAdd", since=(1,), domain=DOMAIN)
 def qlinear_add(
     call: Call,
     a: Array,
@@ -54,7 +69,7 @@ def qlinear_add(
     return _quantized(_real(a, a_scale, a_zero) + _real(b, b_scale, b_zero), c_scale, c_zero, a)
 
 
-@kernel("QLinearMul", since=(1,), domain=_DOMAIN)
+@kernel("QLinearMul", since=(1,), domain=DOMAIN)
 def qlinear_mul(
     call: Call,
     a: Array,
@@ -70,67 +85,58 @@ def qlinear_mul(
     return _quantized(_real(a, a_scale, a_zero) * _real(b, b_scale, b_zero), c_scale, c_zero, a)
 
 
-@kernel("QLinearSigmoid", since=(1,), domain=_DOMAIN)
-def qlinear_sigmoid(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearSigmoid", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_sigmoid(call: Call, x: Array) -> Array:
     """QLinearSigmoid-1: Sigmoid of quantized [*shape]."""
-    return _quantized(apply(sigmoid, _real(x, x_scale, x_zero)), y_scale, y_zero, x)
+    return apply(sigmoid, x)
 
 
-@kernel("QLinearLeakyRelu", since=(1,), domain=_DOMAIN)
-def qlinear_leaky_relu(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearLeakyRelu", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_leaky_relu(call: Call, x: Array) -> Array:
     """QLinearLeakyRelu-1: LeakyRelu, by the attribute alpha, of quantized [*shape]."""
-    return _quantized(leaky_relu(call, _real(x, x_scale, x_zero)), y_scale, y_zero, x)
+    return leaky_relu(call, x)
 
 
-@kernel("QLinearAveragePool", since=(1,), domain=_DOMAIN)
-def qlinear_average_pool(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearAveragePool", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_average_pool(call: Call, x: Array) -> Array:
     """QLinearAveragePool-1: AveragePool, by its attributes, of quantized [N, C, *spatial]; channels_last must be 0."""
     if call.attributes["channels_last"]:
         call.fail("channels_last is not computed here")
-    return _quantized(average_pool(call, _real(x, x_scale, x_zero)), y_scale, y_zero, x)
+    return average_pool(call, x)
 
 
-@kernel("QLinearGlobalAveragePool", since=(1,), domain=_DOMAIN)
-def qlinear_global_average_pool(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearGlobalAveragePool", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_global_average_pool(call: Call, x: Array) -> Array:
     """QLinearGlobalAveragePool-1: GlobalAveragePool of quantized [N, C, *spatial]; channels_last must be 0."""
     if call.attributes["channels_last"]:
         call.fail("channels_last is not computed here")
-    return _quantized(global_average_pool(call, _real(x, x_scale, x_zero)), y_scale, y_zero, x)
+    return global_average_pool(call, x)
 
 
-@kernel("QLinearReduceMean", since=(1,), domain=_DOMAIN)
-def qlinear_reduce_mean(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearReduceMean", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_reduce_mean(call: Call, x: Array) -> Array:
     """QLinearReduceMean-1: The average of quantized [*shape] over axes, by default all, with keepdims."""
     axes = tuple(axis % x.ndim for axis in call.attributes.get("axes") or range(x.ndim))
-    average = mean(_real(x, x_scale, x_zero), axes, keepdims=bool(call.attributes["keepdims"]))
-    return _quantized(average, y_scale, y_zero, x)
+    return mean(x, axes, keepdims=bool(call.attributes["keepdims"]))
 
 
-@kernel("QLinearSoftmax", since=(1,), domain=_DOMAIN)
-def qlinear_softmax(
-    call: Call, x: Array, x_scale: Array, x_zero: Array | None, y_scale: Array, y_zero: Array | None = None
-) -> Array:
+@kernel("QLinearSoftmax", since=(1,), domain=DOMAIN)
+@_of_one_value
+def qlinear_softmax(call: Call, x: Array) -> Array:
     """QLinearSoftmax-1: Softmax of quantized [*shape]; where `opset` is below 13, the axes from `axis` on are one."""
-    axis, values = call.attributes["axis"] % x.ndim, _real(x, x_scale, x_zero)
-    if call.attributes.get("opset", 0) >= _FIRST_SOFTMAX_OF_ONE_AXIS:
-        moved = numpy.ascontiguousarray(numpy.moveaxis(values, axis, -1))
-        result = numpy.moveaxis(shares(moved), -1, axis)
-    else:
-        result = shares(values.reshape(int(numpy.prod(x.shape[:axis])), -1)).reshape(x.shape)
-    return _quantized(numpy.asarray(result), y_scale, y_zero, x)
+    axis = call.attributes["axis"] % x.ndim
+    if call.attributes.get("opset", 0) < _FIRST_SOFTMAX_OF_ONE_AXIS:
+        return shares(x.reshape(int(numpy.prod(x.shape[:axis])), -1)).reshape(x.shape)
+    moved = numpy.ascontiguousarray(numpy.moveaxis(x, axis, -1))
+    return numpy.moveaxis(shares(moved), -1, axis)
 
 
-@kernel("QLinearConcat", since=(1,), domain=_DOMAIN)
+@kernel("QLinearConcat", since=(1,), domain=DOMAIN)
 def qlinear_concat(call: Call, y_scale: Array, y_zero: Array, *inputs: Array) -> Array:
     """QLinearConcat-1: Quantized tensors, each before its scale and zero point, joined along `axis`."""
     if len(inputs) % 3:
@@ -139,7 +145,7 @@ def qlinear_concat(call: Call, y_scale: Array, y_zero: Array, *inputs: Array) ->
     return _quantized(numpy.concatenate(values, call.attributes["axis"]), y_scale, y_zero, y_zero)
 
 
-@kernel("QLinearWhere", since=(1,), domain=_DOMAIN)
+@kernel("QLinearWhere", since=(1,), domain=DOMAIN)
 def qlinear_where(
     call: Call,
     condition: Array,
@@ -157,7 +163,7 @@ def qlinear_where(
     return _quantized(chosen, z_scale, z_zero, x)
 
 
-@kernel("QGemm", since=(1,), domain=_DOMAIN)
+@kernel("QGemm", since=(1,), domain=DOMAIN)
 def qgemm(
     call: Call,
     a: Array,
@@ -198,7 +204,7 @@ def qgemm(
     return total if y_scale is None else _quantized(total, y_scale, y_zero, a if y_zero is None else y_zero)
 
 
-@kernel("MatMulIntegerToFloat", since=(1,), domain=_DOMAIN)
+@kernel("MatMulIntegerToFloat", since=(1,), domain=DOMAIN)
 def matmul_integer_to_float(
     call: Call,
     a: Array,
@@ -214,7 +220,7 @@ def matmul_integer_to_float(
     return numpy.asarray(total if bias is None else total + bias)
 
 
-@kernel("DynamicQuantizeMatMul", since=(1,), domain=_DOMAIN)
+@kernel("DynamicQuantizeMatMul", since=(1,), domain=DOMAIN)
 def dynamic_quantize_matmul(
     call: Call, a: Array, b: Array, b_scale: Array, b_zero: Array | None = None, bias: Array | None = None
 ) -> Array:
@@ -223,7 +229,7 @@ def dynamic_quantize_matmul(
     return matmul_integer_to_float(call, quantized, b, scale, b_scale, zero, b_zero, bias)
 
 
-@kernel("FusedMatMul", since=(1,), domain=_DOMAIN)
+@kernel("FusedMatMul", since=(1,), domain=DOMAIN)
 def fused_matmul(call: Call, a: Array, b: Array) -> Array:
     """FusedMatMul-1: alpha times the product of stacks of matrices, transposed by transA and transB."""
     if call.attributes.get("transBatchA") or call.attributes.get("transBatchB"):
@@ -235,26 +241,26 @@ def fused_matmul(call: Call, a: Array, b: Array) -> Array:
     return total if alpha == 1 else numpy.asarray(total * total.dtype.type(alpha))
 
 
-@kernel("TransposeMatMul", since=(1,), domain=_DOMAIN)
+@kernel("TransposeMatMul", since=(1,), domain=DOMAIN)
 def transpose_matmul(call: Call, a: Array, b: Array) -> Array:
     """TransposeMatMul-1: FusedMatMul by its older name."""
     return fused_matmul(call, a, b)
 
 
-@kernel("Gelu", since=(1,), domain=_DOMAIN)
+@kernel("Gelu", since=(1,), domain=DOMAIN)
 def gelu(call: Call, x: Array) -> Array:
     """Gelu-1: x / 2 * (1 + erf(x / sqrt(2))), each step rounded to the dtype of x [*shape]."""
     number = x.dtype.type
     return numpy.asarray((x * number(0.5)) * (apply(erf, numpy.asarray(x * number(0.5**0.5))) + number(1)))
 
 
-@kernel("BiasGelu", since=(1,), domain=_DOMAIN)
+@kernel("BiasGelu", since=(1,), domain=DOMAIN)
 def bias_gelu(call: Call, x: Array, bias: Array) -> Array:
     """BiasGelu-1: Gelu of the sum of x [*shape, N] and a bias [N]."""
     return gelu(call, numpy.asarray(x + bias))
 
 
-@kernel("FastGelu", since=(1,), domain=_DOMAIN)
+@kernel("FastGelu", since=(1,), domain=DOMAIN)
 def fast_gelu(call: Call, x: Array, bias: Array | None = None) -> Array:
     """FastGelu-1: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) of x, or of the sum with a bias."""
     number = x.dtype.type
@@ -263,13 +269,13 @@ def fast_gelu(call: Call, x: Array, bias: Array | None = None) -> Array:
     return numpy.asarray((value * number(0.5)) * (apply(numpy.tanh, numpy.asarray(inner)) + number(1)))
 
 
-@kernel("QuickGelu", since=(1,), domain=_DOMAIN)
+@kernel("QuickGelu", since=(1,), domain=DOMAIN)
 def quick_gelu(call: Call, x: Array) -> Array:
     """QuickGelu-1: x times the Sigmoid of alpha * x [*shape]."""
     return numpy.asarray(x * apply(sigmoid, numpy.asarray(x * x.dtype.type(call.attributes["alpha"]))))
 
 
-@kernel("FusedConv", since=(1,), domain=_DOMAIN)
+@kernel("FusedConv", since=(1,), domain=DOMAIN)
 def fused_conv(call: Call, x: Array, w: Array, b: Array | None = None, z: Array | None = None) -> Array:
     """FusedConv-1: Conv by its attributes, plus z, and an activation: none, Relu, Sigmoid, Tanh or LeakyRelu."""
     total = convolution(call, x, w, b)
@@ -285,7 +291,7 @@ def fused_conv(call: Call, x: Array, w: Array, b: Array | None = None, z: Array 
     return apply(plain[name], total) if name else total
 
 
-@kernel("SkipLayerNormalization", since=(1,), domain=_DOMAIN)
+@kernel("SkipLayerNormalization", since=(1,), domain=DOMAIN)
 def skip_layer_normalization(
     call: Call, x: Array, skip: Array, gamma: Array, beta: Array | None = None, bias: Array | None = None
 ) -> Array:
