@@ -75,6 +75,24 @@ def branches(count: int) -> ModelProto:
     return _model(nodes, [], value, condition)
 
 
+def quantized(count: int) -> ModelProto:
+    """A model of about `count` nodes at opset 18: a chain of sums with a weight, each quantized and dequantized."""
+    nodes: list[NodeProto] = []
+    initializers = [
+        numpy_helper.from_array(numpy.float32(0.05), "scale"),
+        numpy_helper.from_array(numpy.uint8(128), "zero"),
+        numpy_helper.from_array(numpy.ones(CHANNELS, numpy.float32), "weight"),
+    ]
+    value = "input"
+    for number in range(count // 3):
+        names = [f"{name}_{number}" for name in ("sum", "quantized", "value")]
+        nodes.append(helper.make_node("Add", [value, "weight"], names[:1], name=f"block.{number}/Add"))
+        for name, read, given in zip(("QuantizeLinear", "DequantizeLinear"), names, names[1:], strict=False):
+            nodes.append(helper.make_node(name, [read, "scale", "zero"], [given], name=f"block.{number}/{name}"))
+        value = names[-1]
+    return _model(nodes, initializers, value)
+
+
 def _branch(captured: str, name: str) -> GraphProto:
     axes = numpy_helper.from_array(numpy.array([-1]))
     nodes = [
@@ -103,18 +121,20 @@ FORMS: dict[str, Callable[[int], ModelProto]] = {
     "wide, initializers": lambda count: reductions(count, is_wide=True, has_constant_nodes=False),
     "wide, Constant nodes": lambda count: reductions(count, is_wide=True, has_constant_nodes=True),
     "Ifs in a chain": branches,
+    "quantized": quantized,
 }
 
 JOBS: dict[str, Callable[[ModelProto], object]] = {
     "convert 18 to 13, no proof": lambda model: opsetlift.convert(model, to=13, prove=False),
     "convert 18 to 13": lambda model: opsetlift.convert(model, to=13),
     "convert 18 to 25": lambda model: opsetlift.convert(model, to=25),
+    "for OpenVINO 2022.3, no proof": lambda model: opsetlift.convert(model, target="openvino==2022.3", prove=False),
     "normalize, no proof": lambda model: opsetlift.normalize(model, prove=False),
     "reach": opsetlift.reach,
 }
 
-SLOW_JOBS = {"reach": 3_000}
-"""Jobs that are many conversions in one, with the largest graph that they are run on."""
+SLOW_JOBS = {"reach": 3_000, "for OpenVINO 2022.3, no proof": 10_000}
+"""Jobs that take long, with the largest graph that they are run on."""
 
 
 def seconds(job: Callable[[ModelProto], object], model: ModelProto) -> float:

@@ -183,3 +183,13 @@ def test_names_are_the_same_whether_uses_were_counted_before_or_not() -> None:
     fresh = DefUse(graph)
     assert fresh.names_used() == counted.names_used() != set()
     assert fresh.names() == counted.names() >= counted.names_used()
+
+
+def test_readers_are_the_nodes_of_the_scope_alone():
+    index, graph = index_of(NESTED)
+    assert index.readers("a") == [graph.node[2]]
+    assert index.readers("x") == [graph.node[0]]
+    assert index.readers("y") == index.readers("nowhere") == []
+    twice, graph = index_of("""<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] y) {
+        a = Abs (x) b = Mul (a, a) y = Sub (a, b) }""")
+    assert twice.readers("a") == list(graph.node[1:])

@@ -14,7 +14,7 @@ from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
-from opsetlift.specification.operands import operands
+from opsetlift.specification.operands import input_operands
 from opsetlift.support.refusal import Refusal, Why
 from opsetlift.targets import Target, contributed_objection, known_of_operators, may_object, node_objection
 
@@ -25,10 +25,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     These are operators that it lacks, or that it does not take in a dtype or form, dtypes, inputs of nodes that have to
     be constant, and inputs of open sizes.
     """
-    found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
-    found += _inputs_of_refused_dtypes(facts, target)
-    found += _outputs_of_refused_dtypes(facts, target)
-    found += _inputs_as_channels(facts, target)
+    found = interface_objections(facts, target)
     found += _misread_names(facts, target)
     found += _uncomputed_outputs(facts, target)
     found += _empty_values(facts, target)
@@ -58,6 +55,15 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
                 found += _inputs_that_vary(node, scope, target)
         if refused:
             found += _refused_values(scope, target, refused, facts.cut_inputs)
+    return found
+
+
+def interface_objections(facts: ModelFacts, target: Target) -> list[Refusal]:
+    """What the runtime does not take of a model's inputs and outputs, which are the same at every opset."""
+    found = [] if target.takes_open_dimensions else list(_open_inputs(facts, target))
+    found += _inputs_of_refused_dtypes(facts, target)
+    found += _outputs_of_refused_dtypes(facts, target)
+    found += _inputs_as_channels(facts, target)
     return found
 
 
@@ -336,7 +342,7 @@ def _inputs_that_vary(node: NodeProto, scope: ScopeFacts, target: Target) -> Ite
     """The inputs of a node that the runtime takes as constants only, and that are computed."""
     domain = canonical_domain(node.domain)
     found = definition(domain, node.op_type, scope.imports.get(domain, 0))
-    for one in operands(node, found)[0] if found is not None else ():
+    for one in input_operands(node, found) if found is not None else ():
         if (node.op_type, one.formal) not in target.constant_inputs:
             continue
         if not scope.is_initializer(one.name) and not scope.is_constant(one.name):

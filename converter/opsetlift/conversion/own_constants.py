@@ -13,7 +13,7 @@ from opsetlift.model.ir_version import overridable_initializers
 from opsetlift.model.scopes import GRAPH_PATH, Container, imported_opsets, subgraphs, subgraphs_within
 from opsetlift.rulebook.trace import AppliedRules
 from opsetlift.specification.history import canonical_domain, definition, display_domain
-from opsetlift.specification.operands import operands
+from opsetlift.specification.operands import input_operands
 from opsetlift.support.refusal import Refusal, Why
 from opsetlift.targets import Owners, SharedConstants, Target
 
@@ -102,7 +102,7 @@ class _Readers:
         names = list(node.input)
         domain = canonical_domain(node.domain)
         found = definition(domain, node.op_type, self._opsets.get(domain, 0))
-        formals = {one.position: one.formal for one in operands(node, found)[0]} if found is not None else {}
+        formals = {one.position: one.formal for one in input_operands(node, found)} if found is not None else {}
         before = {self._operators[name] for name in names if name in self._operators}
         operator = f"{display_domain(domain)}.{node.op_type}" if domain else node.op_type
         for position, name in enumerate(names):

@@ -28,7 +28,7 @@ from opsetlift.model.ir_version import minimum_for_opsets
 from opsetlift.model.scopes import subgraphs
 from opsetlift.specification import dtypes
 from opsetlift.specification.history import AI_ONNX, history, latest_opset
-from opsetlift.specification.operands import operands
+from opsetlift.specification.operands import input_operands
 
 STATIC, OPEN, UNRANKED = "static", "open", "unranked"
 
@@ -194,7 +194,7 @@ def _more_layouts(example: Example) -> Iterator[Layout]:
 def _in_other_dtypes(example: Example) -> Iterator[Example]:
     """The example in each of the dtypes that its type variables may stand for."""
     definition = example.definition
-    inputs = operands(example.node, definition)[0]
+    inputs = input_operands(example.node, definition)
     allowed: dict[str, list[str]] = {}
     for one in inputs:
         names = filter(None, map(dtypes.dtype_of_type, one.allowed))
@@ -230,7 +230,7 @@ def _alike(example: Example, allowed: Mapping[str, Sequence[str]]) -> Iterator[t
 def _usual_dtypes(example: Example) -> dict[str, str]:
     return {
         one.variable: dtypes.name_of_numpy_dtype(value.dtype)
-        for one in operands(example.node, example.definition)[0]
+        for one in input_operands(example.node, example.definition)
         if (value := example.values[one.position]) is not None
     }
 
@@ -475,7 +475,7 @@ def _zeros(example: Example) -> frozenset[Feature]:
     """The inputs behind the first in which a length, an index or a size is 0."""
     return frozenset(
         Feature("zeros", one.formal)
-        for one in operands(example.node, example.definition)[0]
+        for one in input_operands(example.node, example.definition)
         if one.position and (value := example.values[one.position]) is not None
         if value.dtype in (numpy.int32, numpy.int64) and not value.all()
     )

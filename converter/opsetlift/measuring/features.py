@@ -11,7 +11,7 @@ from onnx.defs import OpSchema
 from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
-from opsetlift.specification.operands import operands
+from opsetlift.specification.operands import input_operands, operands
 
 _OPTIONAL = OpSchema.FormalParameterOption.Optional
 _KERNEL = "kernel_shape"
@@ -81,7 +81,7 @@ def _of_attributes(node: NodeProto, schema: OpSchema) -> Iterator[Feature]:
 
 def _of_inputs(node: NodeProto, definition: Definition, scope: ScopeFacts) -> Iterator[Feature]:
     schema = definition.schema
-    present = {one.formal: one for one in operands(node, definition)[0]}
+    present = {one.formal: one for one in input_operands(node, definition)}
     for formal in schema.inputs:
         if formal.option == _VARIADIC:
             yield Feature("input_counts", value=len(node.input))

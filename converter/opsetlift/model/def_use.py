@@ -36,6 +36,7 @@ class DefUse:
         self._outputs_by_node: Sequence[Sequence[str]] | None = None
         self._positions: dict[str, int] | None = None
         self._uses: dict[str, int] | None = None
+        self._readers: dict[str, list[int]] | None = None
         self._operators_by_node: list[Operator] | None = None
         self._attributes_by_node: list[Sequence[AttributeProto]] | None = None
         self._subgraphs_by_node: dict[int, list[tuple[str, GraphProto]]] | None = None
@@ -209,6 +210,15 @@ class DefUse:
     def use_count(self, name: str) -> int:
         """How often the nodes, their subgraphs and the outputs of the scope use a value."""
         return self._counts.get(name, 0)
+
+    def readers(self, name: str) -> list[NodeProto]:
+        """The nodes of the scope that have a value as input, as they were when this was first asked."""
+        if self._readers is None:
+            self._readers = {}
+            for position, names in enumerate(self.inputs_by_node):
+                for one in {*names}:
+                    self._readers.setdefault(one, []).append(position)
+        return [self._held_nodes[position] for position in self._readers.get(name, ())]
 
     @property
     def captures(self) -> dict[str, int]:

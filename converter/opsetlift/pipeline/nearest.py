@@ -8,6 +8,7 @@ from dataclasses import replace
 from onnx import ModelProto
 
 from opsetlift.conversion.distinct import PartUndecided
+from opsetlift.conversion.objections import interface_objections
 from opsetlift.conversion.opset_search import nearest_opsets
 from opsetlift.facts import ModelFacts
 from opsetlift.model.scopes import imported_opsets
@@ -83,6 +84,7 @@ class _Search:
     ) -> None:
         self._own = imported_opsets(model.opset_import)
         self._options = options
+        self._facts = facts
         self._book = options.rule_book or default_rule_book()
         self._dry = dry or DryRun(model, facts.base_dir, facts.renewed())
         self._parts = parts
@@ -143,7 +145,7 @@ class _Search:
     def nearest_of_runtime(self, runtime: Target, asked: Mapping[str, int]) -> Nearest | None:
         """The nearest opset of ai.onnx that works for the runtime."""
         taken = runtime.opsets.get(AI_ONNX)
-        if taken is None or AI_ONNX not in asked:
+        if taken is None or AI_ONNX not in asked or interface_objections(self._facts, runtime):
             return None
         opsets = range(max(taken.first, 1), min(taken.last or latest_opset(AI_ONNX), latest_opset(AI_ONNX)) + 1)
         for opset in sorted(opsets, key=lambda opset: abs(opset - asked[AI_ONNX])):

@@ -24,15 +24,19 @@ class Operand(NamedTuple):
 
 def operands(node: NodeProto, definition: Definition) -> tuple[list[Operand], list[Operand]]:
     """The inputs and the outputs that the node has."""
-    inputs, outputs = definition.formals
-    return _operands(node.input, inputs, "input"), _operands(node.output, outputs, "output")
+    return input_operands(node, definition), _operands(node.output, definition.formals[1], "output")
+
+
+def input_operands(node: NodeProto, definition: Definition) -> list[Operand]:
+    """The inputs that the node has."""
+    return _operands(node.input, definition.formals[0], "input")
 
 
 def _operands(names: Sequence[str], formals: Sequence[Formal], kind: str) -> list[Operand]:
-    found = []
+    found, last = [], len(formals) - 1
     for position, name in enumerate(names if formals else ()):
         if name:
-            formal = formals[min(position, len(formals) - 1)]
+            formal = formals[position if position < last else last]
             variable = f"{kind} {position}" if formal.takes_any_types else formal.variable
             found.append(Operand(position, name, variable, formal.name, formal.allowed))
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle, pairwise
 from math import prod
 
@@ -19,7 +19,7 @@ from opsetlift.model.loop_bodies import BEFORE_STATES, passed_on_elsewhere, read
 from opsetlift.model.scopes import referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
-from opsetlift.specification.operands import operands
+from opsetlift.specification.operands import input_operands, operands
 from opsetlift.targets.bounds import may_be_negative
 from opsetlift.targets.ranges import Range
 
@@ -456,7 +456,19 @@ class Form:
             (self.may_be_single_along, self._may_be_single_along),
             (self.longer_inputs, self._may_have_longer_inputs),
             (self.shorter_inputs, self._has_shorter_inputs),
-            (self._tells_of_inputs, self._has_its_inputs),
+            (self.after, lambda node, _, scope: _is_after(node, self.after, scope)),
+            (self.has_inputs or self.lacks_inputs, self._has_and_lacks_inputs),
+            (self.zeros, partial(self._reads_each, self.zeros, _has_a_zero)),
+            (self.known_inputs, self._has_known_inputs),
+            (self.overridable_inputs, partial(self._reads_each, self.overridable_inputs, _is_overridable)),
+            (self.computed_inputs, self._has_computed_inputs),
+            (self.open_inputs, self._has_open_inputs),
+            (self.ranked_inputs, partial(self._reads_each, self.ranked_inputs, _is_ranked)),
+            (self.unranked_inputs, partial(self._reads_each, self.unranked_inputs, _is_unranked)),
+            (self.batched_inputs, self._has_batched_inputs),
+            (self.empty_inputs, self._has_empty_inputs),
+            (self.open_first_sizes, partial(self._reads_each, self.open_first_sizes, _has_open_first_size)),
+            (self.sizes_as_inputs, partial(self._reads_each, self.sizes_as_inputs, _is_of_open_sizes)),
         )
         return tuple(test for named, test in tests if named)
 
@@ -495,64 +507,47 @@ class Form:
             else 1,
         )
 
-    @cached_property
-    def _tells_of_inputs(self) -> bool:
-        return bool(
-            self.has_inputs
-            or self.lacks_inputs
-            or self.known_inputs
-            or self.overridable_inputs
-            or self.computed_inputs
-            or self.open_inputs
-            or self.empty_inputs
-            or self.after
-            or self.zeros
-            or self.ranked_inputs
-            or self.unranked_inputs
-            or self.batched_inputs
-            or self.open_first_sizes
-            or self.sizes_as_inputs
-        )
+    def _has_and_lacks_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        present = {one.formal for one in input_operands(node, definition)}
+        return present >= self.has_inputs and self.lacks_inputs.isdisjoint(present)
 
-    def _has_its_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        if self.after and not _is_after(node, self.after, scope):
-            return False
-        present = {one.formal: one.name for one in operands(node, definition)[0]}
-        if not present.keys() >= self.has_inputs or not self.lacks_inputs.isdisjoint(present):
-            return False
-        values = {formal: scope.constant(present[formal]) for formal in self.zeros if formal in present}
-        shapes = {formal: scope.shape(name) for formal, name in present.items()}
-        # Of several inputs of one name in the schema any may be constant, computed, empty or open; of all else the last
-        # one was measured.
-        named = operands(node, definition)[0]
-        stored = {one.formal for one in named if self._is_known(one.name, scope) and _is_stored(one.name, scope)}
-        computed = {one.formal for one in named if not self._is_known(one.name, scope)}
-        fixed = {
-            formal: shape
-            for formal, shape in shapes.items()
-            if shape is not None and all(isinstance(size, int) for size in shape)
+    # Of several inputs of one name in the schema any may be constant, computed, empty or open; of all else the last one
+    # was measured.
+
+    def _has_known_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        asked = (one for one in input_operands(node, definition) if one.formal in self.known_inputs)
+        return self.known_inputs <= {
+            one.formal for one in asked if self._is_known(one.name, scope) and _is_stored(one.name, scope)
         }
-        each = [(one.formal, scope.shape(one.name)) for one in named]
-        empty = {formal for formal, shape in each if 0 in (shape or ())}
-        is_open = {formal for formal, shape in each if shape is None or not all(isinstance(one, int) for one in shape)}
-        return (
-            self.known_inputs <= stored
-            and all((value := values.get(formal)) is not None and not value.all() for formal in self.zeros)
-            and all(
-                formal in present and scope.is_initializer(present[formal]) and not scope.is_constant(present[formal])
-                for formal in self.overridable_inputs
-            )
-            and self.computed_inputs <= computed
-            and self.open_inputs <= is_open
-            and all(shapes.get(formal) is not None for formal in self.ranked_inputs)
-            and all(shapes.get(formal, ()) is None for formal in self.unranked_inputs)
-            and all(tuple(fixed.get(formal, (1,)))[:1] not in ((), (1,)) for formal in self.batched_inputs)
-            and self.empty_inputs <= empty
-            and all(
-                formal in present and _has_open_first_size(present[formal], scope) for formal in self.open_first_sizes
-            )
-            and all(formal in present and _is_of_open_sizes(present[formal], scope) for formal in self.sizes_as_inputs)
-        )
+
+    def _has_computed_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        asked = (one for one in input_operands(node, definition) if one.formal in self.computed_inputs)
+        return self.computed_inputs <= {one.formal for one in asked if not self._is_known(one.name, scope)}
+
+    def _has_empty_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        each = ((one.formal, scope.shape(one.name)) for one in input_operands(node, definition))
+        return self.empty_inputs <= {formal for formal, shape in each if 0 in (shape or ())}
+
+    def _has_open_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        each = ((one.formal, scope.shape(one.name)) for one in input_operands(node, definition))
+        return self.open_inputs <= {formal for formal, shape in each if not _is_fixed(shape)}
+
+    def _has_batched_inputs(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+        shapes = _input_shapes(node, definition, scope)
+        found = [shapes.get(formal) for formal in self.batched_inputs]
+        return all(shape is not None and _is_fixed(shape) and shape[:1] not in ([], [1]) for shape in found)
+
+    def _reads_each(
+        self,
+        formals: Set[str],
+        test: Callable[[str, ScopeFacts], bool],
+        node: NodeProto,
+        definition: Definition,
+        scope: ScopeFacts,
+    ) -> bool:
+        """Whether each of some inputs is given and passes a test."""
+        present = {one.formal: one.name for one in input_operands(node, definition)}
+        return all(formal in present and test(present[formal], scope) for formal in formals)
 
     def _is_known(self, name: str, scope: ScopeFacts) -> bool:
         return scope.is_constant(name) or (self.takes_defaults_for_constants and scope.is_initializer(name))
@@ -565,13 +560,13 @@ class Form:
 
     def _has_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name for one in node.attribute if min([one.i, one.f, *one.ints, *one.floats]) < 0}
-        for one in operands(node, definition)[0]:
+        for one in input_operands(node, definition):
             if one.formal in self.negative and scope.holds(one.name, _is_partly_negative):
                 found.add(one.formal)
         return found >= self.negative
 
     def _may_have_negative_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        present = {one.formal: one.name for one in operands(node, definition)[0]}
+        present = {one.formal: one.name for one in input_operands(node, definition)}
         return all(
             formal in present
             and not scope.is_constant(present[formal])
@@ -590,14 +585,14 @@ class Form:
         if result is None:
             return False
         # Of several inputs of one name in the schema any may be repeated.
-        shapes = [(one.formal, scope.shape(one.name)) for one in operands(node, definition)[0]]
+        shapes = [(one.formal, scope.shape(one.name)) for one in input_operands(node, definition)]
         repeated = {formal for formal, shape in shapes if shape is not None and shape != result}
         return self.widened_inputs <= repeated
 
     def _steps(self, name: str, node: NodeProto, definition: Definition, scope: ScopeFacts) -> list[int]:
         """By how much each number of a list is above the one before it; of axes of the first input, from the front."""
         numbers = next((list(one.ints) for one in node.attribute if one.name == name), None)
-        for one in operands(node, definition)[0] if numbers is None else ():
+        for one in input_operands(node, definition) if numbers is None else ():
             if one.formal == name and (known := scope.content(one.name)) is not None:
                 numbers = known.reshape(-1).tolist()
         return [after - before for before, after in pairwise(numbers or [])]
@@ -623,25 +618,25 @@ class Form:
         return True
 
     def _repeats_stacks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        counts = {one.formal: _matrices_in(one.name, scope) for one in operands(node, definition)[0]}
+        counts = {one.formal: _matrices_in(one.name, scope) for one in input_operands(node, definition)}
         most = _matrices_in(node.output[0], scope)
         return all(1 < (counts.get(formal) or 0) < (most or 0) for formal in self.repeated_stacks)
 
     def _reaches_the_magnitudes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: max(map(abs, (*one.ints, *one.floats, one.i, one.f))) for one in node.attribute}
-        for one in operands(node, definition)[0]:
+        for one in input_operands(node, definition):
             value = scope.constant(one.name) if one.formal in self.magnitudes else None
             if value is not None and value.dtype.kind in "fi" and value.size:
                 found[one.formal] = float(abs(value.astype(numpy.float64)).max())
         return all(found.get(name, 0) >= least for name, least in self.magnitudes.items())
 
     def _has_mixed_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+        values = {one.formal: scope.constant(one.name) for one in input_operands(node, definition)}
         found = [values.get(formal) for formal in self.mixed_numbers]
         return all(one is not None and one.size > 1 and bool((one != one.flat[0]).any()) for one in found)
 
     def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        values = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+        values = {one.formal: scope.constant(one.name) for one in input_operands(node, definition)}
         return all(
             (value := values.get(formal)) is not None and bool((value == number).all())
             for formal, number in self.numbers.items()
@@ -677,7 +672,7 @@ class Form:
 
     def _has_other_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: list(one.ints) for one in node.attribute}
-        for one in operands(node, definition)[0]:
+        for one in input_operands(node, definition):
             known = scope.constant(one.name) if one.formal in self.other_axes else None
             if known is not None:
                 found[one.formal] = known.reshape(-1).tolist()
@@ -694,7 +689,7 @@ class Form:
         return all(set(shapes.get(formal) or [None]) == {1} for formal in self.single_elements)
 
     def _may_be_single_along(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        named = {one.formal: one.name for one in operands(node, definition)[0]}
+        named = {one.formal: one.name for one in input_operands(node, definition)}
         for formal, other in self.may_be_single_along.items():
             shape, axis = scope.shape(named[formal]), scope.constant(named[other])
             size = None if shape is None or axis is None else shape[int(axis.reshape(-1)[0])]
@@ -742,7 +737,7 @@ class Form:
 
     def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = {one.name: len(one.ints) for one in node.attribute}
-        for one in operands(node, definition)[0]:
+        for one in input_operands(node, definition):
             known = scope.content(one.name) if one.formal in self.lengths else None
             if known is not None:
                 found[one.formal] = known.size
@@ -750,7 +745,7 @@ class Form:
 
     def _has_the_ranks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found: dict[str, set[int]] = {}
-        for one in operands(node, definition)[0]:
+        for one in input_operands(node, definition):
             shape = scope.shape(one.name) if one.formal in self.ranks else None
             if shape is not None:
                 found.setdefault(one.formal, set()).add(len(shape))
@@ -759,6 +754,27 @@ class Form:
     def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _has_a_zero(name: str, scope: ScopeFacts) -> bool:
+    value = scope.constant(name)
+    return value is not None and not value.all()
+
+
+def _is_overridable(name: str, scope: ScopeFacts) -> bool:
+    return scope.is_initializer(name) and not scope.is_constant(name)
+
+
+def _is_ranked(name: str, scope: ScopeFacts) -> bool:
+    return scope.shape(name) is not None
+
+
+def _is_unranked(name: str, scope: ScopeFacts) -> bool:
+    return scope.shape(name) is None
+
+
+def _is_fixed(shape: Sequence[int | str | None] | None) -> bool:
+    return shape is not None and all(isinstance(size, int) for size in shape)
 
 
 def _misfits_normalized_axes(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
@@ -855,15 +871,11 @@ def _leaves_remainders(node: NodeProto, scope: ScopeFacts) -> bool:
 
 def _is_read_by(node: NodeProto, operators: frozenset[str], scope: ScopeFacts, place: int = 0) -> bool:
     name = node.output[place] if place < len(node.output) else ""
-    return bool(name) and any(one.op_type in operators and name in one.input for one in scope.container.node)
+    return bool(name) and any(one.op_type in operators for one in scope.index.readers(name))
 
 
 def _is_read(node: NodeProto, scope: ScopeFacts) -> bool:
-    name = node.output[0]
-    return any(
-        name in one.input or any(name in referenced_names(graph) for _, graph in subgraphs(one))
-        for one in scope.container.node
-    )
+    return bool(scope.index.readers(node.output[0])) or scope.is_captured(node.output[0])
 
 
 def _gives_graph_outputs(node: NodeProto, scope: ScopeFacts) -> bool:
@@ -910,7 +922,7 @@ def _copies_channels(node: NodeProto, scope: ScopeFacts) -> bool:
 def _cuts_sizes(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
     """Of a resampling: where scales are computed, it may."""
     given = {one.name: helper.get_attribute_value(one) for one in node.attribute}
-    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    named = {one.formal: one.name for one in input_operands(node, definition)}
     scales = numpy.asarray(given["scales"]) if "scales" in given else None
     if "scales" in named:
         scales = scope.constant(named["scales"])
@@ -1073,8 +1085,9 @@ def _changes_scales(node: NodeProto, scope: ScopeFacts) -> bool:
     before = scope.producer(node.input[0])
     if before is None or before.op_type != "DequantizeLinear":
         return False
-    readers = (one for one in scope.container.node if one.op_type == "QuantizeLinear" and one.input[0] in node.output)
-    return any(not _are_equal(one.input[1:], before.input[1:], scope) for one in readers)
+    readers = [one for name in node.output if name for one in scope.index.readers(name)]
+    quantizing = [one for one in readers if one.op_type == "QuantizeLinear"]
+    return any(not _are_equal(one.input[1:], before.input[1:], scope) for one in quantizing)
 
 
 def _are_equal(names: Sequence[str], others: Sequence[str], scope: ScopeFacts) -> bool:
@@ -1096,7 +1109,7 @@ def _swaps_equal_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
 
 def _pads_other_axes_than_the_last(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
     """Pads are all those of beginnings, then all those of ends, of the axes that the input axes names, or of all."""
-    named = {one.formal: scope.constant(one.name) for one in operands(node, definition)[0]}
+    named = {one.formal: scope.constant(one.name) for one in input_operands(node, definition)}
     given = _attribute(node, definition, "pads") or _attribute(node, definition, "paddings")
     pads, axes = named.get("pads", given), named.get("axes", "all")
     if pads is None or axes is None:
@@ -1159,7 +1172,7 @@ def _factors(node: NodeProto, definition: Definition, scope: ScopeFacts) -> list
 
     Empty where that is not known; a size before that is not known counts as 1.
     """
-    named = {one.formal: one.name for one in operands(node, definition)[0]}
+    named = {one.formal: one.name for one in input_operands(node, definition)}
     values = {formal: scope.content(named[formal]) for formal in ("scales", "sizes") if formal in named}
     shape, axes = scope.shape(node.input[0]), _attribute(node, definition, "axes")
     if shape is not None and isinstance(axes, list):
@@ -1221,8 +1234,7 @@ def _folds_what_graphs_inside_read(node: NodeProto, scope: ScopeFacts) -> bool:
     outer = {one for one in node.input if scope.producer(one) is None and one not in (*own.inputs, *own.initializers)}
     if scope.parent is None or not outer or not all(one and scope.is_constant(one) for one in node.input):
         return False
-    inside = (graph for one in scope.container.node for _, graph in subgraphs(one))
-    return any(not outer.isdisjoint(referenced_names(graph)) for graph in inside)
+    return any(map(scope.is_captured, outer))
 
 
 def _has_longer_end_pads(node: NodeProto) -> bool:
@@ -1457,7 +1469,7 @@ def _input_shapes(
     node: NodeProto, definition: Definition, scope: ScopeFacts
 ) -> dict[str, list[int | str | None] | None]:
     """The shape of each input, by its formal name; None where it is unknown."""
-    return {one.formal: scope.shape(one.name) for one in operands(node, definition)[0]}
+    return {one.formal: scope.shape(one.name) for one in input_operands(node, definition)}
 
 
 def _attribute(node: NodeProto, definition: Definition, name: str) -> object:
