@@ -57,8 +57,11 @@ def search_last_index_from_the_end(site: Site) -> None:
 def compare_with_the_extreme_or_widen(site: Site) -> None:
     """Compute in a type that the runtime supports; of int64, which none holds, find the number equal to the extreme.
 
-    Where the runtime has a kernel, the axis is kept, and removed afterwards.
+    Where the runtime has a kernel, the axis is counted from the front, and else kept, and removed afterwards.
     """
+    if site.computes(site.node.op_type, T=site.dtype(0)) and site.attribute("axis", 0) < 0 and site.shape(0):
+        make_axis_non_negative(site)
+        return
     if site.computes(site.node.op_type, T=site.dtype(0)) and not site.attribute("keepdims", 1):
         axis = site.constant([site.attribute("axis", 0)], "int64", "axes")
         site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(site.input(0), keepdims=1), axis))

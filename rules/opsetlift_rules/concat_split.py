@@ -176,6 +176,8 @@ def split_with_slice(site: Site) -> None:
     if not has_attribute(site, "axis"):
         replace_with_attributes(site, axis=0)
         return
+    if site.shape(0) is not None:
+        make_axis_non_negative(site)
     if not site.computes("Split", T=site.dtype(0)) and widen_to_kernel(site):
         return
     if site.input(1) and not is_constant(site, 1):

@@ -102,7 +102,7 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
 
 
 def write_axis_as_an_int32_scalar_or_shift_sums(site: Site) -> None:
-    """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it.
+    """Write the axis of CumSum as a scalar of int32, as which the first runtimes with CumSum read it, from the front.
 
     Sums without the own element are those with it, behind a 0 and without the last one: some runtimes read beyond a
     single element.
@@ -117,6 +117,8 @@ def write_axis_as_an_int32_scalar_or_shift_sums(site: Site) -> None:
         parts = [op.Slice(sums, one, end, axis), zeros] if is_reverse else [zeros, op.Slice(sums, first, last, axis)]
         site.replace(op.Concat(*parts, axis=int(named.reshape(()))))
         return
+    if named is not None and named.size and named.min() < 0 and site.shape(0):
+        site.set_input(1, site.constant(named % len(site.shape(0) or ()), hint="axis"))
     make_scalar(site, 1)
     if site.dtype(1) == "int64":
         axis = site.input(1)

@@ -17,7 +17,7 @@ from opsetlift.rulebook.site import Array, Operators, Site, known_shape, pop_att
 from opsetlift.specification.wider_dtypes import wider_dtypes_of
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
 from opsetlift_rules.helpers.dimensions import reshape_exactly
 from opsetlift_rules.helpers.indices_from_front import count_indices_from_front
 from opsetlift_rules.helpers.positions import Positions, tuple_length
@@ -105,8 +105,10 @@ def cast_slices_or_gather_them_from_flat_data(site: Site) -> None:
 
 
 def make_indices_non_negative_or_cast(site: Site) -> None:
-    """Gather in a wider dtype that the runtime computes; else by non-negative indices."""
+    """Gather in a wider dtype that the runtime computes; else along an axis from the front, by indices from there."""
     if site.computes("Gather", T=site.dtype(0), Tind=site.dtype(1)):
+        if site.shape(0) is not None:
+            make_axis_non_negative(site)
         if site.opset < opsets.MOD:
             make_indices_non_negative(site)
         else:

@@ -9,10 +9,13 @@ DequantizeLinear  10: introduced · 13: +axis · 19: +float16 +bfloat16 +float8 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, in_turn, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute, is_constant, known_shape
 from opsetlift.specification.wider_dtypes import cast_takes
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import computes_a_vector_as_a_row
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
 
 _WIDE = ("int16", "uint16", "int4", "uint4")
@@ -178,6 +181,22 @@ def decompose_dequantization(site: Site) -> None:
     dequantized(site, _dequantized(site))
 
 
+def quantize_in_rows(site: Site) -> None:
+    """Decompose QuantizeLinear; a vector becomes a matrix of one row before, as some runtimes take it for a column."""
+    if not computes_a_vector_as_a_row(site, **_second_axis(site)):
+        decompose_quantization(site)
+
+
+def dequantize_in_rows(site: Site) -> None:
+    """Decompose DequantizeLinear, likewise."""
+    if not computes_a_vector_as_a_row(site, **_second_axis(site)):
+        decompose_dequantization(site)
+
+
+def _second_axis(site: Site) -> Mapping[str, int]:
+    return {"axis": 1} if site.opset >= opsets.SCALES_ALONG_AN_AXIS else {}
+
+
 _narrow_scales = in_turn(dequantize_constants_of_new_types, cast_narrow_scales_to_float)
 _output_dtype = in_turn(dequantize_constants_of_new_types, replace_output_dtype_with_a_cast)
 
@@ -220,6 +239,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("QuantizeLinear", decompose_quantization),
-    Fallback("DequantizeLinear", decompose_dequantization),
+    Fallback("QuantizeLinear", quantize_in_rows, otherwise=decompose_quantization),
+    Fallback("DequantizeLinear", dequantize_in_rows, otherwise=decompose_dequantization),
 ]

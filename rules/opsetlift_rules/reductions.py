@@ -20,6 +20,7 @@ from opsetlift.rulebook.site import Operators, Site, known_shape, widen, widen_t
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front
+from opsetlift_rules.helpers.broadcasting import computes_a_vector_as_a_row
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.reduction_axes import (
     make_axes_non_negative,
@@ -355,10 +356,13 @@ def add_exponentials_of_rows(site: Site) -> None:
     """Write the logarithm of a sum of exponentials by other reductions.
 
     The largest number is taken off the others, and added to the logarithm: the sum does not overflow. It is finite
-    there, so that infinities stay.
+    there, so that infinities stay. A vector becomes a row before.
     """
     axes, dtype = _known_axes(site), site.dtype(0)
     if not axes or dtype not in FLOATING:
+        return
+    is_named_by_attribute = site.opset < opsets.REDUCTION_AXES_AS_INPUTS
+    if is_named_by_attribute and site.attribute("keepdims", 1) and computes_a_vector_as_a_row(site, axes=[1]):
         return
     site.rounds()
     named = None if len(axes) == len(site.shape(0) or ()) else axes

@@ -10,7 +10,8 @@ from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Dims, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import counted_from_front, make_axis_non_negative
-from opsetlift_rules.helpers.dtype_groups import FLOATING
+from opsetlift_rules.helpers.broadcasting import computes_a_vector_as_a_row
+from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 
@@ -80,11 +81,18 @@ _ONE_AXIS = 13
 _AXIS = "11 adds negative axes; the sentences on the 2D matrix are only reordered"
 
 
+def normalize_a_vector_as_a_row(site: Site) -> None:
+    """Normalize a vector as a matrix of one row, as some runtimes take it for a column."""
+    computes_a_vector_as_a_row(site, axis=1)
+
+
 def subtract_the_logarithm_of_the_sum(site: Site) -> None:
     """Write LogSoftmax as the distance from the largest number, minus the logarithm of the sum of its exponentials.
 
-    For runtimes that take the logarithm of Softmax, whose small numbers are 0.
+    For runtimes that take the logarithm of Softmax, whose small numbers are 0. A vector becomes a row before.
     """
+    if computes_a_vector_as_a_row(site, axis=1):
+        return
     is_one_axis = site.opset >= _ONE_AXIS
     rank = site.rank(0, because="the axis is counted from the front")
     axis = site.attribute("axis", -1 if is_one_axis else 1) % rank
@@ -95,6 +103,20 @@ def subtract_the_logarithm_of_the_sum(site: Site) -> None:
     op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
     distance = op.Sub(value, op.ReduceMax(value, axes=axes, keepdims=1))
     site.replace(op.Sub(distance, op.Log(op.ReduceSum(op.Exp(distance), axes=axes, keepdims=1))))
+
+
+def divide_by_the_norm(site: Site) -> None:
+    """Write LpNormalization as the quotient by the norm, which is 0 where the norm is."""
+    site.rounds()
+    reduction = "ReduceL1" if site.attribute("p", 2) == 1 else "ReduceL2"
+    axis, dtype = site.attribute("axis", -1), site.dtype(0)
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
+    wide = COMPUTED_IN.get(str(dtype), str(dtype))
+    widened = op.Cast(value, to=wide) if wide != dtype else value
+    norm = op.emit(reduction, widened, axes=[axis], keepdims=1)
+    zero = site.constant(0, wide, "zero")
+    result = op.Where(op.Equal(norm, zero), zero, op.Div(widened, norm))
+    site.replace(op.Cast(result, to=dtype) if wide != dtype else result)
 
 
 STEPS = [
@@ -114,8 +136,16 @@ _FROM_THE_LARGEST = rounding(
     because="the exponentials, their sum and its logarithm are rounded one by one",
 )
 
+_BY_THE_NORM = rounding(
+    divide_by_the_norm,
+    ulps=4,
+    when="it is written in steps",
+    because="the norm and the quotient by it are rounded one by one",
+)
+
 FALLBACKS = [
     Fallback("Hardmax", normalize_rows_or_count_the_axis),
     Fallback("LogSoftmax", normalize_rows_or_count_the_axis, otherwise=_FROM_THE_LARGEST),
-    Fallback("Softmax", normalize_rows_or_count_the_axis),
+    Fallback("LpNormalization", make_axis_non_negative, otherwise=_BY_THE_NORM),
+    Fallback("Softmax", normalize_rows_or_count_the_axis, otherwise=normalize_a_vector_as_a_row),
 ]

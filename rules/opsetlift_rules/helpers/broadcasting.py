@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy
 
@@ -65,6 +66,23 @@ def computes_vectors_as_rows(site: Site) -> bool:
         else:
             inputs.append(op.Reshape(name, row) if shape else name)
     site.replace(op.Reshape(op.copy(*inputs), site.constant([-1], "int64", "vector")))
+    return True
+
+
+def computes_a_vector_as_a_row(site: Site, **along: Any) -> bool:
+    """Compute along the axis of a vector as along the rows of a matrix of one row; whether that was done.
+
+    For runtimes that take a vector for a column.
+
+    Args:
+        site: Its result is a vector, too.
+        along: The attribute that names the second axis.
+    """
+    shape = site.shape(0)
+    if shape is None or len(shape) != 1:
+        return False
+    row = site.op.Reshape(site.input(0), site.constant([1, -1], "int64", "row"))
+    site.replace(site.op.Reshape(site.op.copy(row, *site.inputs[1:], **along), site.constant([-1], "int64", "vector")))
     return True
 
 

@@ -77,6 +77,9 @@ AXES_AS_INPUTS = 13
 BFLOAT16 = 13
 """Arithmetic, Cast, Concat, Expand, Gather, Pad, Slice and most older operators take bfloat16."""
 
+SCALES_ALONG_AN_AXIS = 13
+"""QuantizeLinear and DequantizeLinear have an axis."""
+
 ALLOWZERO = 14
 """Reshape takes sizes of 0 as such, by `allowzero`."""
 
