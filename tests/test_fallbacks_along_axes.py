@@ -130,3 +130,14 @@ def test_opencv_4_14_does_not_sum_a_label_of_what_is_computed() -> None:
     assert "Einsum" not in operators(converted(text, "opencv==4.14"))
     moved = text.replace("ijk->ij", "ijk->ikj").replace("float[2,3] y", "float[2,4,3] y")
     assert operators(converted(moved, "opencv==4.14")) == ["Abs", "Einsum"]
+
+
+@pytest.mark.parametrize("batch_dims", [1, 2])
+def test_openvino_2021_4_gathers_by_one_batch_dimension(batch_dims: int) -> None:
+    batch = "2,2" if batch_dims == 2 else "2"
+    ones = ",".join(["1"] * 2**batch_dims)
+    text = f"""g (float[{batch},3] x) => (float[{batch}] y) <int64[{batch},1] k = {{{ones}}}>
+        {{ y = GatherND <batch_dims = {batch_dims}> (x, k) }}"""
+    found = converted(text, "openvino==2021.4")
+    assert (operators(found) == ["GatherND"]) == (batch_dims == 1)
+    assert operators(converted(text, "openvino==2022.3")) == ["GatherND"]

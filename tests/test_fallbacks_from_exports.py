@@ -907,3 +907,17 @@ def test_slices_whose_ends_and_steps_are_computed_are_gathered_for_openvino_2026
     """
     assert "Slice" not in operators(converted(text, "openvino==2026.4"))
     assert operators(converted(text, "openvino==2022.3")) == ["Slice"]
+
+
+@pytest.mark.parametrize(
+    "step", ["Mul (d, c)", "Mul (c, d)", "Add (d, c)", "Sub (d, c)", "Sub (c, d)", "Div (d, c)", "Neg (d)"]
+)
+def test_opencv_4_5_merges_no_number_into_the_quotient_of_a_constant(step: str) -> None:
+    """It computes 1 / (2x) for 2 (1 / x); another node between keeps both apart."""
+    text = f"""g (float[1,2,3,4] x) => (float[1,2,3,4] y) <float one = {{3}}, float c = {{2}}>
+        {{ d = Div (one, x) y = {step} }}"""
+    found = converted(text, "opencv==4.5", opset=11)
+    assert operators(found)[0] == "Div"
+    assert operators(found)[1] in ("Max", "Reshape")
+    computed = text.replace("one, x", "x, one").replace("(c, d)", "(d, c)")
+    assert operators(converted(computed, "opencv==4.5", opset=11)) == ["Div", step.split()[0]]

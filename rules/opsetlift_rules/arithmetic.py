@@ -212,7 +212,7 @@ def divide_by_the_reciprocal_or_widen(site: Site) -> None:
 
 
 def _is_partly_huge(factor: Array) -> bool:
-    return bool((abs(factor) >= _HUGE).any())
+    return bool((abs(factor.astype(numpy.float64)) >= _HUGE).any())
 
 
 def _has_an_exact_reciprocal(factor: Array) -> bool:

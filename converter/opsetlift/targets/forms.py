@@ -271,6 +271,8 @@ class Form:
     """Whether an output of its body is one of the body's inputs."""
     is_read_beside: bool = False
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
+    chain_reads_constant_first: bool = False
+    """Whether the first input of what starts the chain is a constant."""
     chain_starts_elsewhere: bool = False
     """Whether the node reads nothing that what starts the chain reads, nor a product of that with a constant."""
     ends_with_absent_input: bool = False
@@ -372,6 +374,10 @@ class Form:
             (self.not_behind, lambda node, _, scope: not _is_behind(node, self.not_behind, scope)),
             (self.chain, lambda node, _, scope: bool(_chain(node, self.chain, scope))),
             (self.chain_computes, lambda node, _, scope: _computes_its_chain(node, self.chain, scope)),
+            (
+                self.chain_reads_constant_first,
+                lambda node, _, scope: any(scope.is_constant(one.input[0]) for one in _chain(node, self.chain, scope)),
+            ),
             (self.chain_starts_elsewhere, lambda node, _, scope: _starts_elsewhere(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
             (self.widens_axes_in_between, lambda node, _, scope: _widens_axes_in_between(node, scope)),
