@@ -921,3 +921,14 @@ def test_opencv_4_5_merges_no_number_into_the_quotient_of_a_constant(step: str) 
     assert operators(found)[1] in ("Max", "Reshape")
     computed = text.replace("one, x", "x, one").replace("(c, d)", "(d, c)")
     assert operators(converted(computed, "opencv==4.5", opset=11)) == ["Div", step.split()[0]]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+def test_opencv_takes_no_product_with_a_reciprocal_norm_for_its_own_normalization(runtime: str) -> None:
+    """As TensorFlow's l2_normalize is exported; OpenCV 4 normalizes along the channels whichever axis is named."""
+    text = """g (float[1,2,3,4] x) => (float[1,2,3,4] y) <float e = {0.001}> {
+        q = Mul (x, x) s = ReduceSum <axes = [3]> (q) m = Max (s, e) t = Sqrt (m) r = Reciprocal (t) y = Mul (x, r)
+    }"""
+    found = converted(text, runtime, opset=10).graph
+    products = [node for node in found.node if node.op_type in ("Mul", "Div") and "x" in node.input]
+    assert len(products) == 1, "only the square reads what is normalized as it is"

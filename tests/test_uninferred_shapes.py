@@ -144,3 +144,25 @@ def test_a_size_that_is_cut_is_not_taken_for_the_whole_one() -> None:
     result = opsetlift.normalize(onnx.parser.parse_model(text))
     assert [node.op_type for node in result.model.graph.node] == ["Slice", "Shape", "Expand"]
     assert not result.report.undone
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"),
+    [
+        (9, "z = Upsample (x, s)"),
+        (10, "z = Resize (x, s)"),
+        (13, "z = Resize (x, , s)"),
+        (18, "z = Resize <axes = [2, 3]> (x, , t)"),
+    ],
+)
+def test_sizes_of_what_is_resampled_by_fractions_are_those_that_runtimes_compute(opset: int, node: str) -> None:
+    """Six times the float next to 7/6 is 7 in float, and less in double, as onnx's inference has it."""
+    model = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : {opset}]>
+        g (float[1,1,6,5] x) => (float[A,B,C,D] y)
+        <float[4] s = {{1, 1, 1.1666666, 1.5}}, float[2] t = {{1.1666666, 1.5}}> {{ {node} y = Abs (z) }}""")
+    given = numpy.zeros((1, 1, 6, 5), numpy.float32)
+    (found,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": given})
+    assert found.shape == (1, 1, 7, 7)
+    assert ModelFacts(model).graph.shape("z") == [*found.shape]
+    doubled = onnx.shape_inference.infer_shapes(model).graph.value_info[0].type.tensor_type.shape.dim[2].dim_value
+    assert doubled == 6, "onnx infers the right size now: wrongly_inferred_scales.py can go"

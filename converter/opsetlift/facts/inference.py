@@ -23,6 +23,7 @@ from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
 from opsetlift.facts.value_types import has_rank, is_a_type, may_be_sizes, rank_of, without_shape
 from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
+from opsetlift.facts.wrongly_inferred_scales import resampled_types
 from opsetlift.facts.wrongly_inferred_scores import with_scores_inferred_rightly
 from opsetlift.facts.wrongly_inferred_slices import with_slices_inferred_rightly
 from opsetlift.facts.wrongly_inferred_splits import with_splits_inferred_rightly
@@ -123,6 +124,8 @@ def _inferred_types(
     if spelt := _spelt_dtype(node):
         found = _of_dtype(spelt, (type_of(inputs[0]) if inputs else None) or TypeProto())
         return {} if found is None else {node.output[0]: found}
+    if (resampled := resampled_types(node, definition, type_of, constant)) is not None:
+        return resampled
     first = type_of(inputs[0]) if inputs and inputs[0] else None
     read = with_axes_inferred_rightly(
         with_windows_inferred_rightly(node), definition.since_version, first and rank_of(first)

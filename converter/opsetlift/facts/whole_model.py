@@ -13,6 +13,7 @@ from opsetlift.facts.environment import Types
 from opsetlift.facts.inference import MOST_DIMENSIONS
 from opsetlift.facts.value_types import MOST_ELEMENTS, is_a_type, is_static
 from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
+from opsetlift.facts.wrongly_inferred_scales import hide_wrongly_inferred_scales
 from opsetlift.facts.wrongly_inferred_scores import infer_scores_rightly
 from opsetlift.facts.wrongly_inferred_slices import hide_wrongly_inferred_slices
 from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
@@ -61,6 +62,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
     by_operator = _by_operator(light.graph)
     opset = imported_opsets(light.opset_import).get(AI_ONNX, 0)
     hide_wrongly_inferred_axes(by_operator, opset)
+    hide_wrongly_inferred_scales(by_operator, light.graph.initializer)
     hide_wrongly_inferred_slices(by_operator, opset)
     hide_wrongly_inferred_splits(by_operator)
     infer_windows_rightly(by_operator)
