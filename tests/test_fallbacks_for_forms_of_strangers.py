@@ -403,8 +403,11 @@ class TestOtherForms:
     def test_lists_of_loops_that_may_end_early_are_refused(self) -> None:
         nodes = "r = Neg (s) o = Less (i, n) l = Abs (s)"
         body = f"b (int64 i, bool c, float[2] s) => (bool o, float[2] r, float[2] l) {{ {nodes} }}"
-        text = "g (float[2] x) => (float[2] y, float[k,2] z) <int64 m = {5}, int64 n = {2}, bool t = {1}>"
-        refused(f"{text} {{ y, z = Loop (m, t, x) <body = {body}> }}", OLD, because="may end early")
+        text = "g (float[2] x, int64 n) => (float[2] y, float[k,2] z) <int64 m = {5}, bool t = {1}>"
+        text = f"{text} {{ y, z = Loop (m, t, x) <body = {body}> }}"
+        refused(text, OLD, because="may end early")
+        counted = text.replace(", int64 n)", ")").replace("int64 m = {5}", "int64 m = {5}, int64 n = {2}")
+        assert "Loop" not in operators(converted(counted, OLD))
 
     def test_inputs_without_elements_are_refused(self) -> None:
         text = "g (float[2,0] x, float[0,3] z) => (float[2,3] y) { y = MatMul (x, z) }"

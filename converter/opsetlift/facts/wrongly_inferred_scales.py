@@ -13,9 +13,8 @@ import numpy
 from onnx import NodeProto, TensorProto, TypeProto, helper
 
 from opsetlift.model.arrays import Array, array_of
-from opsetlift.specification.definition import Definition
 from opsetlift.specification.dtypes import shape_of_type
-from opsetlift.specification.history import AI_ONNX, canonical_domain
+from opsetlift.specification.history import AI_ONNX, Definition, canonical_domain
 from opsetlift.specification.operands import input_operands
 
 _RESAMPLING = ("Resize", "Upsample")

@@ -1,7 +1,15 @@
 """The graph rewriter: passes over graphsurgeon's graphs, with nothing lost and everything proven."""
 
 from opsetlift.normalizer.bridge import to_graph, to_model
-from opsetlift.normalizer.discovery import FOLDING, PassLike, UnknownPass, as_pass, chosen_passes, known_passes
+from opsetlift.normalizer.discovery import (
+    FOLDING,
+    UNROLLING,
+    PassLike,
+    UnknownPass,
+    as_pass,
+    chosen_passes,
+    known_passes,
+)
 from opsetlift.normalizer.fixed_shapes import ShapeFault, Shapes, with_fixed_shapes
 from opsetlift.normalizer.model_state import SIZE_LIMIT
 from opsetlift.normalizer.patterns import Pattern
@@ -15,6 +23,7 @@ __all__ = [
     "FOLDING",
     "MOST_ROUNDS",
     "SIZE_LIMIT",
+    "UNROLLING",
     "Context",
     "NormalizationReport",
     "Options",

@@ -27,6 +27,7 @@ ORDER = (
     "constants-as-initializers",
     "canonical-attributes",
     "inline-constant-branches",
+    "unroll-loops",
     "fold-constants",
     "remove-no-op-moves",
     "remove-no-op-arithmetic",
@@ -84,6 +85,9 @@ FOLDING = (
     "remove-unused",
 )
 """The passes that work out what constants and fixed sizes decide, and change nothing else."""
+
+UNROLLING = "unroll-loops"
+"""The pass that makes of Loops the nodes of their runs."""
 
 PassLike = str | Pass | Pattern | Callable[..., Any]
 """A name, a pass, a pattern, or a function over a graph (and a context)."""

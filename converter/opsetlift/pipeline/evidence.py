@@ -159,4 +159,11 @@ class Folded(Normalised):
     stage = "fold"
 
 
+@dataclass
+class Unrolled(Normalised):
+    """Loops became their runs, for a runtime that does not take the Loops."""
+
+    stage = "unroll"
+
+
 Evidence = Repaired | OperatorsWritten | ShapesFixed | Retyped | Converted | Normalised

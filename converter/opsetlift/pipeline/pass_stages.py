@@ -8,7 +8,16 @@ from dataclasses import replace
 from onnx import ModelProto
 
 from opsetlift.model.scopes import overrides_operator
-from opsetlift.normalizer import FOLDING, MOST_ROUNDS, SIZE_LIMIT, Options, PassFailed, Undoing, chosen_passes
+from opsetlift.normalizer import (
+    FOLDING,
+    MOST_ROUNDS,
+    SIZE_LIMIT,
+    UNROLLING,
+    Options,
+    PassFailed,
+    Undoing,
+    chosen_passes,
+)
 from opsetlift.pipeline.job import Job
 from opsetlift.specification.history import AI_ONNX, canonical_domain
 
@@ -69,6 +78,12 @@ def folded(model: ModelProto, job: Job) -> tuple[Undoing, ModelProto]:
         PassFailed: The model cannot be normalised.
     """
     options = replace(job.options, passes=chosen_passes(FOLDING))
+    return normalised(model, replace(job, options=options), None)
+
+
+def unrolled(model: ModelProto, job: Job) -> tuple[Undoing, ModelProto]:
+    """Write out the runs of Loops whose number is known, and fold what that decides; otherwise as `folded`."""
+    options = replace(job.options, passes=chosen_passes((*FOLDING, UNROLLING)))
     return normalised(model, replace(job, options=options), None)
 
 

@@ -19,7 +19,18 @@ from opsetlift.model.names import Names
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
-from opsetlift.pipeline.stages import CONVERT, FIT, FOLD, LOAD, REPAIR, WRITE_OPERATORS, is_folded_for, run
+from opsetlift.pipeline.stages import (
+    CONVERT,
+    FIT,
+    FOLD,
+    LOAD,
+    REPAIR,
+    UNROLL,
+    WRITE_OPERATORS,
+    is_folded_for,
+    is_unrolled_for,
+    run,
+)
 from opsetlift.rulebook.book import RuleBook, default_rule_book
 from opsetlift.specification.history import CONVERTED_DOMAINS, display_domain, latest_opset
 from opsetlift.support.arguments import whole_number
@@ -202,6 +213,8 @@ class _Preparation(NamedTuple):
     """The nodes of other domains that are written in ONNX's operators, by path and position."""
     is_folded: bool = False
     """Whether constants are folded."""
+    is_unrolled: bool = False
+    """Whether the runs of Loops are written out."""
 
 
 class _Jobs:
@@ -218,7 +231,8 @@ class _Jobs:
         if preparation not in self._prepared:
             options = replace(self._job.options, prove=False, runtime=runtime)
             start = replace(self._job, options=options, notes=[], evidence=[])
-            self._prepared[preparation] = replace(run((WRITE_OPERATORS, FOLD), start), options=self._job.options)
+            stages = (WRITE_OPERATORS, FOLD, UNROLL) if preparation.is_unrolled else (WRITE_OPERATORS, FOLD)
+            self._prepared[preparation] = replace(run(stages, start), options=self._job.options)
         return self._prepared[preparation]
 
     def _shared_depth(self, runtime: Target) -> int:
@@ -232,7 +246,10 @@ class _Jobs:
             return _Preparation()
         book = self._job.options.rule_book or default_rule_book()
         written = places_to_write(self._job.facts_of(self._job.model), place, book)
-        return _Preparation(written, is_folded_for(place, self._job))
+        known = _Preparation(written, is_folded_for(place, self._job))
+        job = self._job_after(known, place)
+        options = replace(job.options, runtime=place, opsets=None)
+        return known._replace(is_unrolled=is_unrolled_for(replace(job, options=options)))
 
     def start(self, place: str | Target) -> _Trials:
         """Trials of the job before its conversion to an opset or for a runtime."""

@@ -31,7 +31,7 @@ from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
 from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
-from opsetlift.model.scopes import with_single_imports
+from opsetlift.model.scopes import subgraphs_within, with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import (
     Converted,
@@ -42,6 +42,7 @@ from opsetlift.pipeline.evidence import (
     Repaired,
     Retyped,
     ShapesFixed,
+    Unrolled,
 )
 from opsetlift.pipeline.given import opened
 from opsetlift.pipeline.job import Job, is_files, sizes_of
@@ -166,6 +167,41 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
         job.notes.append(f"constants were not folded: {error}")
         return model, None
     return (result, Folded(model, result, work)) if any(one.changes for one in work.accounts) else (model, None)
+
+
+def is_unrolled_for(job: Job) -> bool:
+    """Whether the runs of Loops are written out: the runtime refuses one of them, or what is in one."""
+    graphs = (graph for one in (job.model.graph, *job.model.functions) for graph in (one, *subgraphs_within(one)))
+    if not any(node.op_type == "Loop" for graph in graphs for node in graph.node):
+        return False
+    try:
+        run((CHANGE_DTYPES, CONVERT, FIT), replace(job, notes=[], evidence=[]))
+    except ConversionRefused as refused:
+        return any(one.operator == "Loop" or _LOOP_BODY in one.path for one in refused.refusals)
+    return False
+
+
+_LOOP_BODY = ".body"
+"""Of the path of what is in a Loop."""
+
+
+def _unroll(model: ModelProto, job: Job) -> StageResult:
+    """Write out the runs of Loops whose number is known. Where that fails the model stays as it is."""
+    from opsetlift.normalizer import UNROLLING, PassFailed
+    from opsetlift.pipeline.pass_stages import unrolled
+
+    notes = list(job.notes)
+    try:
+        work, result = unrolled(model, job)
+    except (PassFailed, ModelFileError):
+        job.notes = notes
+        return model, None
+    counts = [one.changes for one in work.accounts if one.name == UNROLLING]
+    if not any(counts):
+        return model, None
+    assert job.options.runtime is not None
+    job.notes.append(f"the runs of Loops are written out, as {job.options.runtime.called} does not take the Loops")
+    return result, Unrolled(model, result, work)
 
 
 def _change_dtypes(model: ModelProto, job: Job) -> StageResult:
@@ -370,6 +406,9 @@ FOLD = Stage(
     _fold,
     lambda job: job.options.runtime is not None and is_folded_for(job.options.runtime, job),
 )
+UNROLL = Stage(
+    "unroll", "unrolling loops", _unroll, lambda job: job.options.runtime is not None and is_unrolled_for(job)
+)
 CHANGE_DTYPES = Stage("change dtypes", "changing dtypes", _change_dtypes, lambda job: job.options.dtypes is not None)
 CONVERT = Stage("convert", "converting", _convert, _has_destination)
 FIT = Stage("fit", "fitting the IR version and the runtime", _fit, _has_destination)
@@ -380,6 +419,6 @@ WRITE = Stage("write", "writing", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
 BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
-BEFORE_THE_CONVERSION = (LOAD, REPAIR, WRITE_OPERATORS, FIX_SHAPES, FOLD, CHANGE_DTYPES)
+BEFORE_THE_CONVERSION = (LOAD, REPAIR, WRITE_OPERATORS, FIX_SHAPES, FOLD, UNROLL, CHANGE_DTYPES)
 DRY_RUN = (*BEFORE_THE_CONVERSION, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
 STAGES = (*DRY_RUN, PROVE, WRITE)

@@ -363,6 +363,7 @@ _KINDS: dict[str, type[Evidence]] = {
     "write operators": PassesProof,
     "fix shapes": FixedShapes,
     "fold": PassesProof,
+    "unroll": PassesProof,
     "change dtypes": DtypeProof,
     "convert": ConversionProof,
     "normalize": PassesProof,
