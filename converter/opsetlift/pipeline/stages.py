@@ -175,7 +175,9 @@ def is_unrolled_for(job: Job) -> bool:
     if not any(node.op_type == "Loop" for graph in graphs for node in graph.node):
         return False
     try:
-        run((CHANGE_DTYPES, CONVERT, FIT), replace(job, notes=[], evidence=[]))
+        # What is noted of the values that a walk adds is of no use to the next one.
+        facts = job.facts_of(job.model).renewed()
+        run((CHANGE_DTYPES, CONVERT, FIT), replace(job, facts=facts, notes=[], evidence=[]))
     except ConversionRefused as refused:
         return any(one.operator == "Loop" or _LOOP_BODY in one.path for one in refused.refusals)
     return False
