@@ -141,3 +141,10 @@ def test_openvino_2021_4_gathers_by_one_batch_dimension(batch_dims: int) -> None
     found = converted(text, "openvino==2021.4")
     assert (operators(found) == ["GatherND"]) == (batch_dims == 1)
     assert operators(converted(text, "openvino==2022.3")) == ["GatherND"]
+
+
+def test_an_axis_from_the_back_that_is_removed_is_counted_and_kept_first_in_opencv_4_14() -> None:
+    text = """g (float[2,3,4] x) => (int64[2,3] y) <float[4] k = {1, 2, 3, 4}>
+        { s = Add (x, k) y = ArgMax <axis = -1, keepdims = 0> (s) }"""
+    found = converted(text, "opencv==4.14")
+    assert operators(found)[-2:] == ["ArgMax", "Squeeze"]

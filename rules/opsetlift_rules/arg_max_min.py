@@ -57,15 +57,17 @@ def search_last_index_from_the_end(site: Site) -> None:
 def compare_with_the_extreme_or_widen(site: Site) -> None:
     """Compute in a type that the runtime supports; of int64, which none holds, find the number equal to the extreme.
 
-    Where the runtime has a kernel, the axis is counted from the front, and else kept, and removed afterwards.
+    Where the runtime has a kernel, the axis is counted from the front, and kept and removed afterwards.
     """
-    if site.computes(site.node.op_type, T=site.dtype(0)) and site.attribute("axis", 0) < 0 and site.shape(0):
-        make_axis_non_negative(site)
-        return
-    if site.computes(site.node.op_type, T=site.dtype(0)) and not site.attribute("keepdims", 1):
-        axis = site.constant([site.attribute("axis", 0)], "int64", "axes")
-        site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(site.input(0), keepdims=1), axis))
-        return
+    if site.computes(site.node.op_type, T=site.dtype(0)):
+        counts_back = site.attribute("axis", 0) < 0 and bool(site.shape(0))
+        if counts_back:
+            make_axis_non_negative(site)
+        if not site.attribute("keepdims", 1):
+            axis = site.constant([site.attribute("axis", 0)], "int64", "axes")
+            site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(site.input(0), keepdims=1), axis))
+        if counts_back or site.is_replaced:
+            return
     if widen_to_kernel(site) or site.dtype(0) != "int64":
         return
     op = site.op_at(opsets.ALL_INTEGERS_IN_ARITHMETIC)
