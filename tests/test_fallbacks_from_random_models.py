@@ -457,3 +457,12 @@ class TestQuantized:
             {{ a = DequantizeLinear (x, s, z) y = Conv <group=2, pads=[1,1,1,1,1,1]> (a, w) }}"""
         assert "Pad" in operators(converted(text, "openvino==2026.4"))
         assert "Pad" not in operators(converted(text, "openvino==2021.4"))
+
+
+@pytest.mark.parametrize(("release", "is_kept"), [("1.16", False), ("1.17", True)])
+def test_cubic_samples_beyond_a_border_are_computed_in_steps_in_onnxruntime_1_16(release: str, is_kept: bool) -> None:
+    text = """g (float[1,1,3,3] x, float[1,2,2,2] g) => (float[1,1,2,2] y)
+        { y = GridSample <mode = "bicubic", padding_mode = "border"> (x, g) }"""
+    assert ("GridSample" in operators(converted(text, f"onnxruntime=={release}", opset=16))) == is_kept
+    zeros = text.replace("border", "zeros")
+    assert operators(converted(zeros, f"onnxruntime=={release}", opset=16)) == ["GridSample"]
