@@ -102,6 +102,12 @@ def test_openvino_2022_3_quantizes_along_no_third_axis(axis: int, shape: str) ->
     assert operators(converted(text, "openvino==2026.4")) == ["QuantizeLinear"]
 
 
+def test_blocks_of_vectors_are_no_rows() -> None:
+    text = """g (float[4] x) => (uint8[4] y) <float[2] s = {0.5, 0.25}>
+        { y = QuantizeLinear <block_size = 2, axis = 0> (x, s) }"""
+    assert "Reshape" not in operators(converted(text, "openvino==2026.4", opset=21))
+
+
 class TestLpNormalization:
     """Onnxruntime up to 0.5 counts only its last axis from the back, OpenVINO up to 2022 divides zeros by zero."""
 

@@ -166,3 +166,12 @@ def test_sizes_of_what_is_resampled_by_fractions_are_those_that_runtimes_compute
     assert ModelFacts(model).graph.shape("z") == [*found.shape]
     doubled = onnx.shape_inference.infer_shapes(model).graph.value_info[0].type.tensor_type.shape.dim[2].dim_value
     assert doubled == 6, "onnx infers the right size now: wrongly_inferred_scales.py can go"
+
+
+@pytest.mark.parametrize("scale", [numpy.nan, numpy.inf, -1.5, 1e30])
+def test_sizes_by_scales_that_give_none_stay_unknown(scale: float) -> None:
+    model = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["" : 9]>
+        g (float[1,1,6,5] x) => (float[A,B,C,D] y) <float[4] s = {1, 1, 1, 1}> { z = Upsample (x, s) y = Abs (z) }""")
+    scales = numpy.array([1, 1, scale, scale], numpy.float32)
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(scales, "s"))
+    assert not any(isinstance(size, int) for size in (ModelFacts(model).graph.shape("z") or [])[2:])

@@ -183,13 +183,13 @@ def decompose_dequantization(site: Site) -> None:
 
 def quantize_in_rows(site: Site) -> None:
     """Decompose QuantizeLinear; a vector becomes a matrix of one row before, as some runtimes take it for a column."""
-    if not computes_a_vector_as_a_row(site, **_second_axis(site)):
+    if site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
         decompose_quantization(site)
 
 
 def dequantize_in_rows(site: Site) -> None:
     """Decompose DequantizeLinear, likewise."""
-    if not computes_a_vector_as_a_row(site, **_second_axis(site)):
+    if site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
         decompose_dequantization(site)
 
 

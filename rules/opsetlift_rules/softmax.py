@@ -107,13 +107,15 @@ def subtract_the_logarithm_of_the_sum(site: Site) -> None:
 
 def divide_by_the_norm(site: Site) -> None:
     """Write LpNormalization as the quotient by the norm, which is 0 where the norm is."""
+    order = site.attribute("p", 2)
+    if order not in (1, 2):
+        return  # the text knows no other norm
     site.rounds()
-    reduction = "ReduceL1" if site.attribute("p", 2) == 1 else "ReduceL2"
     axis, dtype = site.attribute("axis", -1), site.dtype(0)
     op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     wide = COMPUTED_IN.get(str(dtype), str(dtype))
     widened = op.Cast(value, to=wide) if wide != dtype else value
-    norm = op.emit(reduction, widened, axes=[axis], keepdims=1)
+    norm = op.emit(f"ReduceL{order}", widened, axes=[axis], keepdims=1)
     zero = site.constant(0, wide, "zero")
     result = op.Where(op.Equal(norm, zero), zero, op.Div(widened, norm))
     site.replace(op.Cast(result, to=dtype) if wide != dtype else result)

@@ -148,6 +148,29 @@ def test_a_trip_count_that_callers_may_override_is_not_known() -> None:
     assert operators(rewritten("unroll-loops", model).model) == ["Loop"]
 
 
+def test_a_body_that_refers_to_a_parameter_of_its_function_stays() -> None:
+    functions = """<domain: "local", opset_import: ["" : 17]> f <a> (x) => (y) {
+        n = Constant <value_int = 2> ()
+        y = Loop (n, , x) <body = b (int64 i, bool p, s) => (bool q, v)
+            { q = Identity (p) v = LeakyRelu <alpha: float = @a> (s) }>
+    }"""
+    model = text_model("g (float[2] x) => (float[2] y) { y = local.f <a = 0.5> (x) }", functions=functions)
+    assert [node.op_type for node in rewritten("unroll-loops", model).model.functions[0].node] == ["Constant", "Loop"]
+
+
+def test_lists_alone() -> None:
+    before = """g (float[2] x) => (float[A,2] z) <int64 n = {2}, bool c = {1}> {
+        z = Loop (n, c) <body = b (int64 i, bool p) => (bool q, float[2] v) { q = Identity (p) v = Neg (x) }>
+    }"""
+    assert operators(rewritten(UNROLLED, text_model(before)).model) == [
+        "Neg",
+        "Neg",
+        "Unsqueeze",
+        "Unsqueeze",
+        "Concat",
+    ]
+
+
 class TestForRuntimes:
     """Runtimes that take a Loop get it, others its runs."""
 

@@ -18,6 +18,7 @@ from opsetlift.specification.history import AI_ONNX, Definition, canonical_domai
 from opsetlift.specification.operands import input_operands
 
 _RESAMPLING = ("Resize", "Upsample")
+_LARGEST_SIZE = 2**63 - 1
 
 
 def resampled_types(
@@ -27,7 +28,7 @@ def resampled_types(
     constant: Callable[[str], Array | None] | None,
 ) -> Mapping[str, TypeProto] | None:
     """The type of what a node resamples by constant scales, where the inference gives another size; else None."""
-    if node.op_type not in _RESAMPLING or canonical_domain(node.domain) != AI_ONNX:
+    if node.op_type not in _RESAMPLING or canonical_domain(node.domain) != AI_ONNX or not (node.input and node.output):
         return None
     given = {one.name: helper.get_attribute_value(one) for one in node.attribute if not one.ref_attr_name}
     named = {one.formal: one.name for one in input_operands(node, definition)}
@@ -38,12 +39,21 @@ def resampled_types(
     shape = None if kind is None else shape_of_type(kind)
     if scales is None or kind is None or shape is None:
         return None
-    factors = numpy.asarray(scales, numpy.float32).reshape(-1)
+    factors = numpy.asarray(scales).reshape(-1)
+    if not factors.size or factors.dtype.kind != "f":
+        return None
+    factors = factors.astype(numpy.float32)
     axes = given.get("axes") or range(len(shape))
-    if len(factors) != len(axes) or not all(-len(shape) <= axis < len(shape) for axis in axes):
+    if (
+        len(factors) != len(axes)
+        or not numpy.isfinite(factors).all()
+        or not all(-len(shape) <= axis < len(shape) for axis in axes)
+    ):
         return None
     sizes = dict(zip((axis % len(shape) for axis in axes), factors, strict=True))
     known = {axis: (size, sizes[axis]) for axis, size in enumerate(shape) if isinstance(size, int) and axis in sizes}
+    if any(not 0 <= _in_floats(*one) <= _LARGEST_SIZE for one in known.values()):
+        return None
     if all(_in_floats(*one) == math.floor(one[0] * float(one[1])) for one in known.values()):
         return None
     result = TypeProto()

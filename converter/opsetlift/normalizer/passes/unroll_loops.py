@@ -35,7 +35,7 @@ def unroll_loops(graph: gs.Graph, context: Context) -> None:
         if not isinstance(body, gs.Graph) or not _can_be_copied(node, body, context):
             continue
         runs = _number_of_runs(node, body, context)
-        lists = node.outputs[len(node.inputs) - _BEFORE_STATES :]
+        lists = node.outputs[len(node.inputs[_BEFORE_STATES:]) :]
         if runs is None or runs * len(body.nodes) > _MOST_NODES or (not runs and lists):
             continue
         place = next(index for index, one in enumerate(graph.nodes) if one is node)
@@ -43,8 +43,15 @@ def unroll_loops(graph: gs.Graph, context: Context) -> None:
 
 
 def _can_be_copied(node: gs.Node, body: gs.Graph, context: Context) -> bool:
+    """Whether copies mean the same: what refers to parameters of the function around, or is malformed, stays."""
     metadata = metadata_of_graph(body)
     if metadata is not None and metadata.annotations:
+        return False
+    values = (value for inner in nodes_in(body) for value in inner.attrs.values())
+    if any(isinstance(value, gs.Node.AttributeRef) for value in values):
+        return False
+    states = len(node.inputs[_BEFORE_STATES:])
+    if (len(body.inputs), len(body.outputs)) != (_BEFORE_STATES + states, 1 + len(node.outputs)):
         return False
     given = [tensor for tensor in node.outputs if not tensor.is_empty()]
     are_tensors = all(context.dtype_of(tensor) is not None for tensor in given)
