@@ -43,7 +43,7 @@ def make_indices_non_negative(site: Site) -> None:
     if isinstance(size, int):
         site.set_input(1, number_added_where(site, op, counts_back, name, size, dtype))
         return
-    position = site.constant(numpy.array(axis % site.rank(0), numpy.int64), hint="axis")
+    position = site.constant(counted_from_front(site, [axis], site.rank(0), name="axis")[0], "int64", "axis")
     whole = op.Cast(op.Gather(op.Shape(site.input(0)), position, axis=0), to=dtype)
     site.set_input(1, added_where(op, counts_back, name, whole, dtype))
 
@@ -153,7 +153,7 @@ def gather_from_a_part_of_the_data(site: Site) -> None:
     apart from the node before.
     """
     data, indices = (site.shape(position) or [] for position in (0, 1))
-    if len(data) != len(indices):
+    if not data or len(data) != len(indices):
         return
     axis = site.attribute("axis", 0) % len(data)
     places = [place for place, size in enumerate(indices) if place != axis and size != data[place]]

@@ -95,7 +95,7 @@ def subtract_the_logarithm_of_the_sum(site: Site) -> None:
         return
     is_one_axis = site.opset >= _ONE_AXIS
     rank = site.rank(0, because="the axis is counted from the front")
-    axis = site.attribute("axis", -1 if is_one_axis else 1) % rank
+    axis = counted_from_front(site, [site.attribute("axis", -1 if is_one_axis else 1)], rank, name="axis")[0]
     axes = [axis] if is_one_axis else [*range(axis, rank)]
     if site.dtype(0) not in FLOATING:
         return

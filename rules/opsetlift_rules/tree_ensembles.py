@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
 from opsetlift.rulebook.site import Array, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -26,6 +26,7 @@ _OPERATORS = {"SOFTMAX": "Softmax", "LOGISTIC": "Sigmoid"}
 round."""
 
 _MOST_NODES = 1 << 20
+_TWO = 2
 
 
 # 1 and 3
@@ -303,6 +304,36 @@ def _add_tree(
             forest.set_child(parent, branch, added)
 
 
+# For runtimes that compute with votes for all classes and targets alone
+
+
+def vote_for_all(site: Site, prefix: str, count: int) -> None:
+    """Let each leaf of a tree vote for all classes or targets, with 0 where it did not. Sums stay the same."""
+    tree, *_ = dict.fromkeys(site.attribute("nodes_treeids", []))
+    nodes = zip(*(site.attribute(f"nodes_{name}", []) for name in ("treeids", "nodeids", "modes")), strict=True)
+    leaves_of_it = [node for owner, node, mode in nodes if owner == tree and mode in ("LEAF", b"LEAF")]
+    columns = [list(site.attribute(f"{prefix}_{name}", [])) for name in ("treeids", "nodeids", "ids", "weights")]
+    voted = set(zip(*columns[:3], strict=True))
+    for vote in [(tree, node, target) for node in leaves_of_it for target in range(count)]:
+        if vote not in voted:
+            for column, number in zip(columns, (*vote, 0.0), strict=True):
+                column.append(number)
+    for name, column in zip(("treeids", "nodeids", "ids", "weights"), columns, strict=True):
+        site.set_attribute(f"{prefix}_{name}", column)
+
+
+def vote_for_all_targets(site: Site) -> None:
+    """Give TreeEnsembleRegressor the votes that it leaves out, where it adds or averages them."""
+    if site.attribute("aggregate_function", "SUM") in ("SUM", "AVERAGE"):
+        vote_for_all(site, "target", site.attribute("n_targets") or 1)
+
+
+def vote_for_all_classes(site: Site) -> None:
+    """Give TreeEnsembleClassifier the votes that it leaves out; votes for one of two classes mean something else."""
+    if len(_labels(site)) > _TWO:
+        vote_for_all(site, "class", len(_labels(site)))
+
+
 _TENSORS = "3 adds tensors as an alternative to lists"
 _DEPRECATED = "5 only deprecates the operator"
 _OPERATOR_OF_ITS_OWN = "a separate operator computes the transform, in double"
@@ -332,6 +363,11 @@ _REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR = rounding(
     when="the dtype is float16",
     because="computed in float and rounded to float16 once",
 )
+
+FALLBACKS = [
+    Fallback("TreeEnsembleClassifier", vote_for_all_classes, domain=_DOMAIN),
+    Fallback("TreeEnsembleRegressor", vote_for_all_targets, domain=_DOMAIN),
+]
 
 INTRODUCTIONS = [
     Introduction("TreeEnsemble", 5, down=_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR, domain=_DOMAIN),

@@ -13,7 +13,7 @@ from opsetlift.conversion.untyped_outputs import has_no_shape
 from opsetlift.facts import ModelFacts, ScopeFacts
 from opsetlift.model.scopes import GRAPH_PATH, called_function_key
 from opsetlift.specification.dtypes import dtype_name, dtype_of_type, shape_of_type, tensor_type_proto
-from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, definition
+from opsetlift.specification.history import CONVERTED_DOMAINS, canonical_domain, definition
 from opsetlift.specification.operands import input_operands
 from opsetlift.support.refusal import Refusal, Why
 from opsetlift.targets import Target, contributed_objection, known_of_operators, may_object, node_objection
@@ -249,7 +249,7 @@ def with_true_shapes(facts: ModelFacts) -> tuple[ModelProto, list[str]]:
         element = dtype_name(info.type.tensor_type.elem_type)
         outputs[info.name].type.CopyFrom(tensor_type_proto(element, known))
         notes.append(
-            f"output {info.name!r} was declared as {_shown(declared)}, which the runtime does not load; "
+            f"output {info.name!r} was declared as {_shown(declared)}, which the runtime may not load; "
             f"now it is declared as it is computed, {_shown(known)}"
         )
     return result, notes
@@ -261,24 +261,13 @@ Shape = Sequence[int | str | None]
 def _declared_falsely(facts: ModelFacts) -> Iterator[tuple[ValueInfoProto, Shape, Shape]]:
     """The outputs of a model whose shapes are not those that are declared, with both.
 
-    Runtimes that mind infer shapes themselves, with an onnx that inferred none for what operators of other domains than
-    ai.onnx compute. Those that do not mind give the shapes that are computed.
+    Also where operators of other domains compute them: of those a runtime infers none itself, but what the conversion
+    declares of values before an output contradicts what the model says of it.
     """
-    inferred = _computed_by_ai_onnx_alone(facts)
     for info in facts.model.graph.output:
-        if info.name in inferred:
-            declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
-            if declared is not None and computed is not None and _differ(declared, computed):
-                yield info, declared, computed
-
-
-def _computed_by_ai_onnx_alone(facts: ModelFacts) -> frozenset[str]:
-    graph = facts.model.graph
-    foreign: set[str] = set()
-    for node in graph.node:
-        if canonical_domain(node.domain) != AI_ONNX or not foreign.isdisjoint(node.input):
-            foreign.update(node.output)
-    return frozenset(info.name for info in graph.output) - foreign
+        declared, computed = shape_of_type(info.type), facts.graph.shape(info.name)
+        if declared is not None and computed is not None and _differ(declared, computed):
+            yield info, declared, computed
 
 
 def with_true_bodies(facts: ModelFacts) -> ModelProto:

@@ -125,7 +125,7 @@ def _concatenated(inputs: _Inputs, attributes: Attributes) -> Sequence[Output]:
     """QLinearConcat: behind scale and zero point of the result each input has its own two."""
     shapes = [inputs.shape(index) for index in range(2, inputs.count, 3)]
     known = [shape for shape in shapes if shape is not None]
-    if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+    if not known or len(known) < len(shapes) or len({len(shape) for shape in known}) > 1 or not known[0]:
         return [(inputs.dtype(1), None)]
     axis = attributes["axis"] % len(known[0])
     result = [sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*known, strict=True)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import cycle, pairwise
 from math import prod
+from typing import Any
 
 import numpy
 from onnx import GraphProto, NodeProto, helper
@@ -22,6 +23,7 @@ from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import input_operands, operands
 from opsetlift.targets.bounds import may_be_negative
 from opsetlift.targets.ranges import Range
+from opsetlift.targets.tree_votes import may_leave_out_votes
 
 Grid = Mapping[str, frozenset[str]]
 """Dtypes by type variable, each of which goes with each of the others; variables that it leaves out may be anything."""
@@ -177,7 +179,7 @@ class Form:
     mixed_numbers: frozenset[str] = frozenset()
     """Constant inputs that have different numbers."""
     numbers: Mapping[str, float] = field(default_factory=dict)
-    """Constant inputs, each with the number that all of its elements are."""
+    """Attributes and constant inputs, each with the number that all of its elements are."""
     has_other_powers: bool = False
     """Whether Pow computes its first input, and the exponent is not 2."""
     other_axes: frozenset[str] = frozenset()
@@ -206,7 +208,13 @@ class Form:
     resized_axes: frozenset[int] = frozenset()
     """Axes of the first input, each of which has another size in the first output."""
     lengths: Mapping[str, int] = field(default_factory=dict)
-    """Attributes and constant inputs, by their names in the schema, each with how many numbers it has at least."""
+    """Attributes and constant inputs, by their names in the schema, each with how many elements it has at least."""
+    most_lengths: Mapping[str, int] = field(default_factory=dict)
+    """Attributes, lists, each with how many elements it has at most; none where it is left out."""
+    non_negative: frozenset[str] = frozenset()
+    """Attributes, lists of numbers, none of which is below 0."""
+    may_leave_out_votes: bool = False
+    """Whether it is an ensemble of trees, in which a class or target may get no vote."""
     stored_dtypes: frozenset[str] = frozenset()
     """Dtypes of which one is that of an input that is a constant and not computed from others."""
     has_other_numbers: bool = False
@@ -408,6 +416,12 @@ class Form:
             (self.stored_dtypes, self._stores_one_of_the_dtypes),
             (self.widened_inputs, self._widens_its_inputs),
             (self.lengths, self._has_the_lengths),
+            (self.most_lengths, self._has_at_most_the_lengths),
+            (
+                self.non_negative,
+                lambda node, *_: not any(one < 0 for name in self.non_negative for one in _list(node, name)),
+            ),
+            (self.may_leave_out_votes, lambda node, *_: may_leave_out_votes(node)),
             (self.resized_axes, self._resizes_the_axes),
             (self.joins_channels, lambda node, _, scope: _joins_channels(node, scope)),
             (self.may_join_nothing, _may_join_nothing),
@@ -618,7 +632,7 @@ class Form:
             one, two = shapes.get(formal), shapes.get(other)
             if one is None or two is None or len(one) != len(two) or not isinstance(axis, int):
                 return False
-            beside = [at for at in range(len(one)) if at != axis % len(one)]
+            beside = [at for at in range(len(one)) if at != _from_front(axis, len(one))]
             if all(one[at] == two[at] for at in beside):
                 return False
         return True
@@ -642,10 +656,11 @@ class Form:
         return all(one is not None and one.size > 1 and bool((one != one.flat[0]).any()) for one in found)
 
     def _has_the_numbers(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        values = {one.formal: scope.constant(one.name) for one in input_operands(node, definition)}
+        values: dict[str, Array | None] = {one.name: numpy.array(_list(node, one.name)) for one in node.attribute}
+        values |= {one.formal: scope.constant(one.name) for one in input_operands(node, definition)}
         return all(
-            (value := values.get(formal)) is not None and bool((value == number).all())
-            for formal, number in self.numbers.items()
+            (value := values.get(name)) is not None and bool((value == number).all())
+            for name, number in self.numbers.items()
         )
 
     def _has_fewer_axes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
@@ -742,12 +757,15 @@ class Form:
         )
 
     def _has_the_lengths(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
-        found = {one.name: len(one.ints) for one in node.attribute}
+        found = {one.name: len(_list(node, one.name)) for one in node.attribute}
         for one in input_operands(node, definition):
             known = scope.content(one.name) if one.formal in self.lengths else None
             if known is not None:
                 found[one.formal] = known.size
         return all(found.get(name, 0) >= least for name, least in self.lengths.items())
+
+    def _has_at_most_the_lengths(self, node: NodeProto, *_: object) -> bool:
+        return all(len(_list(node, name)) <= most for name, most in self.most_lengths.items())
 
     def _has_the_ranks(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found: dict[str, set[int]] = {}
@@ -760,6 +778,11 @@ class Form:
     def _has_the_dtypes(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         found = dtypes_of(node, definition, scope)
         return all(found.get(variable) in dtypes for variable, dtypes in self.dtypes.items())
+
+
+def _list(node: NodeProto, name: str) -> list[Any]:
+    """The elements of an attribute that is a list; none where it is left out."""
+    return next(([*one.ints, *one.floats, *one.strings] for one in node.attribute if one.name == name), [])
 
 
 def _has_a_zero(name: str, scope: ScopeFacts) -> bool:
@@ -823,7 +846,7 @@ def _last_axes_taken(node: NodeProto, scope: ScopeFacts) -> tuple[int | str | No
     if shape is None or not given:
         return None
     first = len(shape) - len(given)
-    axes = sorted(axis % len(shape) for axis in given)
+    axes = sorted(_from_front(axis, len(shape)) for axis in given)
     return tuple(shape[first:]) if axes == list(range(first, len(shape))) else None
 
 
@@ -1061,7 +1084,12 @@ def _axes_taken(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
     if node.op_type.startswith("Global"):
         return list(range(_CHANNELS + 1, rank))
     given = _axes_named(node, scope)
-    return None if given is None else sorted(axis % rank for axis in given or range(rank))
+    return None if given is None else sorted(_from_front(axis, rank) for axis in given or range(rank))
+
+
+def _from_front(axis: int, rank: int) -> int:
+    """An axis counted from the front; of a scalar, which has none, the first."""
+    return axis % max(rank, 1)
 
 
 def _axes_named(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
@@ -1075,9 +1103,9 @@ def _axes_named(node: NodeProto, scope: ScopeFacts) -> list[int] | None:
 
 def _reduces_many(node: NodeProto, scope: ScopeFacts) -> bool:
     named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
-    if len(named) != _FEWEST_AXES or shape is None:
+    if len(named) != _FEWEST_AXES or not shape:
         return len(named) >= _FEWEST_AXES
-    axes = [axis % len(shape) for axis in named]
+    axes = [_from_front(axis, len(shape)) for axis in named]
     size = shape[min(axes)]
     return axes != sorted(axes) or not isinstance(size, int) or size > _MOST_ELEMENTS
 
@@ -1133,7 +1161,7 @@ def _reduces_one_of_the_first_among_several(node: NodeProto, scope: ScopeFacts) 
     named, shape = _axes_named(node, scope) or [], scope.shape(node.input[0])
     if shape is None:
         return len(named) > 1
-    return 1 < len(named) < len(shape) and min(axis % len(shape) for axis in named) <= _CHANNELS
+    return 1 < len(named) < len(shape) and min(_from_front(axis, len(shape)) for axis in named) <= _CHANNELS
 
 
 def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:
@@ -1149,7 +1177,7 @@ def _has_sizes_behind_axis(node: NodeProto, definition: Definition, scope: Scope
     axis, shape = _attribute(node, definition, "axis"), scope.shape(node.input[0])
     if not isinstance(axis, int):
         return False
-    return axis != -1 if shape is None else any(size != 1 for size in shape[axis % len(shape) + 1 :])
+    return axis != -1 if shape is None else any(size != 1 for size in shape[_from_front(axis, len(shape)) + 1 :])
 
 
 def _has_other_stacks(node: NodeProto, scope: ScopeFacts) -> bool:
@@ -1169,7 +1197,7 @@ def _resizes_channels(node: NodeProto, definition: Definition, scope: ScopeFacts
     factors = _factors(node, definition, scope)
     if isinstance(axes, list) and (shape := scope.shape(node.input[0])) is not None:
         pairs = zip(axes, factors, strict=False)
-        return any(axis % len(shape) <= _CHANNELS and factor != 1 for axis, factor in pairs)
+        return any(_from_front(axis, len(shape)) <= _CHANNELS and factor != 1 for axis, factor in pairs)
     return any(factor != 1 for factor in factors[: _CHANNELS + 1])
 
 
@@ -1329,7 +1357,7 @@ def _takes_other_sizes(node: NodeProto, scope: ScopeFacts) -> bool:
     if before is None or before.op_type != "Shape" or before.attribute:
         return False
     shape, indices = scope.shape(before.input[0]), scope.constant(node.input[1])
-    return shape is not None and indices is not None and bool((indices % len(shape)).all())
+    return bool(shape) and indices is not None and bool((indices % len(shape or ())).all())
 
 
 def _reads_graph_inputs(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -97,9 +97,11 @@ less by an odd number, or is more by a stride at least), `after` and `not_after`
 input, or do not), `behind` and `not_behind` (the same up to a dozen nodes before), `not_read_by` (operators that read
 the first output), `chain` (operators, the first of which computes an input, the next an input of that one, and so on;
 "Add|Sub" stands for either), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of constants that it
-reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many numbers), `joins_channels` (two
-computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or sizes that are not
-known), `may_join_nothing` (an input that is no copy by Identity may have no elements along the attribute axis),
+reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many elements), `most_lengths` (of
+attributes: at most so many, or none), `non_negative` (attributes, lists without a number below 0),
+`may_leave_out_votes` (an ensemble of trees in which a class or target may get no vote), `joins_channels` (two computed
+inputs of three axes or more, neither a copy by Identity, have other second sizes, or sizes that are not known),
+`may_join_nothing` (an input that is no copy by Identity may have no elements along the attribute axis),
 `joins_beside_channels` (a constant of several numbers, smaller than the result, has axes above 1 other than the second
 one of the result and those that follow it without a gap), `joins_channels_behind` (reductions: a constant with one axis
 above 1 may lie along the second axis of what one of them reduced, with nodes of one computed input between),
@@ -120,37 +122,37 @@ fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of whic
 than that of channels), `joins_more_than_channels` (a constant has axes above 1 other than that of channels),
 `widens_axes_in_between` (several axes between others are repeated), `reduces_one_of_the_first_among_several` (of
 several axes that it names, not all), `magnitudes` (of attributes and constant inputs, as { B = 1e30 }: one number's is
-at least that), `mixed_numbers` (constant inputs that have different numbers), `numbers` (of constant inputs, as { Y = 2
-}: all of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something
-else reads a result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one
-alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last
-axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of
-truth values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions`
-(the sizes are no whole multiples of those before), `falls` (lists with a number below the one before it), `leaps`
-(lists with a number that is not one more than the one before it), `misfits_axis` (inputs that have not the shape of the
-first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size beside that axis
-differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its
-first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices,
-but of fewer than the result), `ends_with_absent_input` (the last one has no name) and `undoes_cast` (back to the dtype
-before the Cast before it); the node is written so where all hold. Inputs of operators that onnx does not define are
-named by their places, from "0" on. `text` ends a sentence that begins with the runtime. `input_dtypes_refused` and
-`constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as inputs of a model nor as
-constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with `only_as`, under these other
-names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which
-mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
-`initializers_as_outputs` whether outputs of the model may be what no node computes; `outputs_beside_others` whether
-they may be what a node with several outputs computes, without another name; `outputs_lost_where_read` names operators
-whose outputs it loses where they are outputs of the model and nodes read them, too; `undeclared_outputs` whether
-outputs may have no declared shape; `inputs_as_channels` how long (`most`) the last of three axes of an input of the
-model may be to be taken for the channels of a matrix; `misread_names` how names of values end (`endings`) by which it
-looks for others that do not exist; `unread_inputs` whether inputs of the model may be read by no node; `empty_values`
-whether inputs of the model that are read, and what nodes compute, may have a size of 0, and `empty_outputs` whether its
-outputs may; `default_inputs` whether inputs of the model that are initializers, too, are constants. `shared_constants`
-names operators, inputs as MatMul.A, or operators with what computes another input, as "Add after MatMul", after which
-other nodes no longer find a constant: what those in `as_values` have read is taken for computed from then on, which no
-input takes that needs a constant; what those in `alone` have read is lost for all others, and so it is after those in
-`alone_as_vectors` where only one axis of the constant is longer than 1. All other nodes may share constants. Copies are
-written where they are needed.
+at least that), `mixed_numbers` (constant inputs that have different numbers), `numbers` (of attributes and constant
+inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2),
+`is_read_beside` (something else reads a result along the chain, or a product that it reads), `other_axes` (lists of
+axes that are not the last one alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has
+another shape than the last axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0
+and 1 that a Cast made of truth values), `resizes_channels` (constant scales or sizes change one of the first two axes),
+`resizes_by_fractions` (the sizes are no whole multiples of those before), `falls` (lists with a number below the one
+before it), `leaps` (lists with a number that is not one more than the one before it), `misfits_axis` (inputs that have
+not the shape of the first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size
+beside that axis differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1),
+`stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks
+of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name) and
+`undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs of operators
+that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with the runtime.
+`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
+inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
+`only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs
+whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared shape;
+`inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
+`outputs_beside_others` whether they may be what a node with several outputs computes, without another name;
+`outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes read
+them, too; `undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`) the
+last of three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how names
+of values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model
+may be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a
+size of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
+initializers, too, are constants. `shared_constants` names operators, inputs as MatMul.A, or operators with what
+computes another input, as "Add after MatMul", after which other nodes no longer find a constant: what those in
+`as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
+`alone` have read is lost for all others, and so it is after those in `alone_as_vectors` where only one axis of the
+constant is longer than 1. All other nodes may share constants. Copies are written where they are needed.
 
 `contributed` names the operators of a domain beside ONNX's own by the release that has them first, in `since`; "never"
 stands for none. "QuantizeLinear of int16" is the operator on values of that dtype alone. `signatures` names a file

@@ -6,13 +6,14 @@ import numpy
 
 from opsetlift.rulebook.site import Array, Site
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.axes import counted_from_front
 from opsetlift_rules.helpers.positions import tuple_length
 
 
 def count_indices_from_front(site: Site) -> None:
     """Count indices along the attribute axis from the front. Any data; indices of any shape, int32 or int64."""
     rank = site.rank(0, because="negative indices count from the end of an axis")
-    _count_from_front(site, numpy.array(site.attribute("axis", 0) % rank))
+    _count_from_front(site, numpy.array(counted_from_front(site, [site.attribute("axis", 0)], rank, name="axis")[0]))
 
 
 def count_tuples_from_front(site: Site) -> None:

@@ -1,0 +1,266 @@
+"""Linear models, support vector machines and trees of ai.onnx.ml, which some releases of onnxruntime mix up."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy
+import onnx
+import pytest
+from onnx import helper
+
+from opsetlift import ConversionRefused, ModelFileError, convert
+from opsetlift.evaluator import Evaluator
+from tests.test_fallbacks import operators
+
+TREE = (
+    "nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0], "
+    'nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values = [0.5, 0.0, 0.0], '
+    "nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0]"
+)
+"""One node and two leaves, 1 and 2."""
+
+
+def learnt(node: str, outputs: str) -> onnx.ModelProto:
+    """A model of one node that reads `x`, three rows of two numbers."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 7, opset_import: ["": 12, "ai.onnx.ml": 1]> g (float[3,2] x) => ({outputs}) {{ {node} }}'
+    )
+
+
+def regressor(votes: str, targets: int = 3) -> onnx.ModelProto:
+    """An ensemble of one tree; `votes` are the targets for which leaf 1 and leaf 2 vote, as "0 12"."""
+    nodes = [place + 1 for place, ids in enumerate(votes.split()) for _ in ids]
+    ids = [int(one) for one in votes.replace(" ", "")]
+    return learnt(
+        f"y = ai.onnx.ml.TreeEnsembleRegressor <{TREE}, n_targets = {targets}, target_treeids = {[0] * len(ids)}, "
+        f"target_nodeids = {nodes}, target_ids = {ids}, target_weights = {[0.5 + one for one in ids]}> (x)",
+        f"float[3,{targets}] y",
+    )
+
+
+def classifier(votes: str, weights: list[float], labels: int, more: str = "") -> onnx.ModelProto:
+    """A classifier of one tree; `votes` as above, of classes."""
+    nodes = [place + 1 for place, ids in enumerate(votes.split()) for _ in ids]
+    ids = [int(one) for one in votes.replace(" ", "")]
+    return learnt(
+        f"y, s = ai.onnx.ml.TreeEnsembleClassifier <{TREE}, class_treeids = {[0] * len(ids)}, class_nodeids = {nodes}, "
+        f"class_ids = {ids}, class_weights = {weights}, classlabels_int64s = {list(range(labels))}{more}> (x)",
+        f"int64[3] y, float[3,{labels}] s",
+    )
+
+
+def refusal(model: onnx.ModelProto, runtime: str) -> str:
+    with pytest.raises(ConversionRefused) as refused:
+        convert(model, target=runtime)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime==0.4", "onnxruntime==1.2"])
+@pytest.mark.parametrize(("votes", "added"), [("0 12", 3), ("012 12", 1), ("01 01", 2)])
+def test_targets_without_votes_get_some_of_0(runtime: str, votes: str, added: int) -> None:
+    before = regressor(votes)
+    conversion = convert(before, target=runtime)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven
+    (node,) = conversion.model.graph.node
+    weights = list(helper.get_node_attr_value(node, "target_weights"))
+    assert weights.count(0.0) == added
+    assert list(helper.get_node_attr_value(node, "target_treeids")) == [0] * len(weights)
+
+
+@pytest.mark.parametrize(
+    ("votes", "runtime"),
+    [("012 012", "onnxruntime==1.2"), ("0 12", "onnxruntime==1.3"), ("0 12", "onnxruntime==0.3")],
+)
+def test_trees_stay_where_all_targets_get_votes_or_need_none(votes: str, runtime: str) -> None:
+    before = regressor(votes)
+    (node,) = convert(before, target=runtime).model.graph.node
+    assert list(node.attribute) == list(before.graph.node[0].attribute)
+
+
+def test_one_of_two_trees_that_votes_for_all_is_enough() -> None:
+    """As LightGBM and XGBoost write several classes: each tree votes for one of them."""
+    text = (
+        "y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 2, nodes_treeids = [0, 1], nodes_nodeids = [0, 0], "
+        'nodes_featureids = [0, 0], nodes_modes = ["LEAF", "LEAF"], nodes_values = [0.0, 0.0], '
+        "nodes_truenodeids = [0, 0], nodes_falsenodeids = [0, 0], target_treeids = [0, 1], target_nodeids = [0, 0], "
+        "target_ids = [0, 1], target_weights = [0.5, 1.5]> (x)"
+    )
+    before = learnt(text, "float[3,2] y")
+    (node,) = convert(before, target="onnxruntime==1.0").model.graph.node
+    assert len(helper.get_node_attr_value(node, "target_weights")) == 2
+
+
+def test_classes_without_votes_get_some_of_0() -> None:
+    before = classifier("0 12", [0.5, 0.25, 0.75], labels=3)
+    conversion = convert(before, target="onnxruntime==1.2")
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven
+    (node,) = conversion.model.graph.node
+    assert list(helper.get_node_attr_value(node, "class_weights")).count(0.0) == 3
+    (node,) = convert(before, target="onnxruntime==1.3").model.graph.node
+    assert list(helper.get_node_attr_value(node, "class_weights")).count(0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("votes", "weights", "more", "last", "sentence"),
+    [
+        ("0 0", [0.5, 0.25], ', post_transform = "LOGISTIC"', "1.25", "leaves the logistic function out"),
+        ("0 0", [-0.5, 0.25], "", "0.4", "gives the same sign to the scores of two classes"),
+        ("01 01", [0.5, 0.25, 0.5, 0.5], "", "1.2", "mixes up class and scores"),
+        ("0 0", [0.5, 0.25], ", base_values = [0.5, 0.25]", "1.2", "mixes up class and scores"),
+        ("0 0", [0.5, 0.25], ', post_transform = "PROBIT"', "0.4", "computes PROBIT otherwise"),
+    ],
+)
+def test_two_classes_are_refused_where_releases_mix_them_up(
+    votes: str, weights: list[float], more: str, last: str, sentence: str
+) -> None:
+    before = classifier(votes, weights, 2, more)
+    assert sentence in refusal(before, f"onnxruntime=={last}")
+    assert operators(convert(before, target="onnxruntime==1.30").model) == ["TreeEnsembleClassifier"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "weights", "more"),
+    [
+        ("0 0", [0.5, 0.25], ""),
+        ("0 0", [-0.5, 0.25], ', post_transform = "LOGISTIC"'),
+        ("0 0", [-0.5, 0.25], ', base_values = [0.5], post_transform = "LOGISTIC"'),
+    ],
+)
+def test_two_classes_as_exporters_write_them_stay_in_all_releases(votes: str, weights: list[float], more: str) -> None:
+    before = classifier(votes, weights, 2, more)
+    for release in ("0.3", "1.0", "1.2", "1.30"):
+        (node,) = convert(before, target=f"onnxruntime=={release}").model.graph.node
+        assert list(node.attribute) == list(before.graph.node[0].attribute)
+
+
+@pytest.mark.parametrize("aggregate", ["MIN", "MAX"])
+def test_extremes_of_trees_are_refused_below_0_5(aggregate: str) -> None:
+    before = regressor("0 0", targets=1)
+    before.graph.node[0].attribute.append(helper.make_attribute("aggregate_function", aggregate))
+    assert f"computes {aggregate} otherwise" in refusal(before, "onnxruntime==0.4")
+    assert operators(convert(before, target="onnxruntime==0.5").model) == ["TreeEnsembleRegressor"]
+
+
+LINEAR = (
+    "y, s = ai.onnx.ml.LinearClassifier <coefficients = [1.0, -2.0], intercepts = [0.5], classlabels_ints = [0, 1], "
+    'post_transform = "{}"> (x)'
+)
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime==0.3", "onnxruntime==1.10", "onnxruntime==1.26"])
+def test_the_logistic_function_of_one_score_is_computed_in_steps(runtime: str) -> None:
+    before = learnt(LINEAR.format("LOGISTIC"), "int64[3] y, float[3,2] s")
+    conversion = convert(before, target=runtime)
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven
+    assert "Sigmoid" in operators(conversion.model)
+    rows = numpy.array([[0, 1], [2, 0.5], [-1, -1]], numpy.float32)
+    one, other = (Evaluator(model).run({"x": rows}) for model in (before, conversion.model))
+    numpy.testing.assert_allclose(one["s"], other["s"], rtol=1e-6)
+    assert operators(convert(before, target="onnxruntime==1.27").model) == ["LinearClassifier"]
+
+
+def test_probit_of_one_score_is_refused_everywhere() -> None:
+    before = learnt(LINEAR.format("PROBIT"), "int64[3] y, float[3,2] s")
+    for release in ("0.5", "1.10", "1.32"):
+        assert "leaves one of two scores as it is in memory" in refusal(before, f"onnxruntime=={release}")
+
+
+@pytest.mark.parametrize(
+    ("more", "release", "sentence"),
+    [
+        ("", "0.4", "gives one score for two classes"),
+        (', post_transform = "LOGISTIC"', "1.26", "takes other scores of two classes"),
+        (', post_transform = "PROBIT"', "1.32", "leaves one of two scores as it is in memory"),
+        (', post_transform = "PROBIT", prob_a = [1.0], prob_b = [0.5]', "0.4", "computes PROBIT otherwise"),
+    ],
+)
+def test_support_vector_machines_of_two_classes(more: str, release: str, sentence: str) -> None:
+    node = (
+        'y, s = ai.onnx.ml.SVMClassifier <kernel_type = "RBF", kernel_params = [0.5, 0.0, 3.0], rho = [0.25], '
+        "vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, -1.0, 0.5], coefficients = [0.5, -0.75], "
+        f"classlabels_ints = [0, 1]{more}> (x)"
+    )
+    before = learnt(node, "int64[3] y, float[3,2] s")
+    assert sentence in refusal(before, f"onnxruntime=={release}")
+    if release == "0.4":
+        assert operators(convert(before, target="onnxruntime==0.5").model) == ["SVMClassifier"]
+
+
+def test_support_vector_machines_without_support_vectors() -> None:
+    node = (
+        'y, s = ai.onnx.ml.SVMClassifier <kernel_type = "LINEAR", rho = [0.25], classlabels_ints = [0, 1, 2], '
+        "coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> (x)"
+    )
+    before = learnt(node, "int64[3] y, float[3,3] s")
+    assert "gives another class than that of the greatest score" in refusal(before, "onnxruntime==1.2")
+    assert operators(convert(before, target="onnxruntime==1.3").model) == ["SVMClassifier"]
+
+
+@pytest.mark.parametrize("release", ["1.2", "1.10", "1.13", "1.14"])
+def test_floats_for_floats_are_gathered_below_1_15(release: str) -> None:
+    node = "y = ai.onnx.ml.LabelEncoder <keys_floats = [0.0, 1.0], values_floats = [5.0, 6.5], default_float = 0.5> (x)"
+    before = learnt(node, "float[3,2] y")
+    before.opset_import[1].version = 2
+    assert operators(convert(before, target=f"onnxruntime=={release}").model) == ["LabelEncoder", "Gather"]
+    assert operators(convert(before, target="onnxruntime==1.15").model) == ["LabelEncoder"]
+
+
+def test_a_false_shape_behind_an_operator_of_another_domain_is_corrected() -> None:
+    """As skl2onnx declares what PLSRegression gives after a Normalizer."""
+    text = """<ir_version: 7, opset_import: ["": 14, "ai.onnx.ml": 1]> g (float[N,4] x) => (float[N,4] y)
+        <float[4,1] w = {1, 2, 3, 4}, float[1] b = {2}>
+        { v = ai.onnx.ml.Normalizer <norm = "L1"> (x) z = MatMul (v, w) y = Add (z, b) }"""
+    before = onnx.parser.parse_model(text)
+    conversion = convert(before, target="onnxruntime==1.4")
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven
+    dims = conversion.model.graph.output[0].type.tensor_type.shape.dim
+    assert [dim.dim_param or dim.dim_value for dim in dims] == ["N", 1]
+
+
+def test_opencv_takes_no_texts() -> None:
+    text = """<ir_version: 7, opset_import: ["": 11]> g (float[2,2] x) => (float[2,2] y, string[2,2] z)
+        <string[2,2] labels = {"a", "b", "c", "d"}> { y = Relu (x) z = Transpose (labels) }"""
+    before = onnx.parser.parse_model(text)
+    for release in ("4.14", "5.0"):
+        assert "string" in refusal(before, f"opencv=={release}")
+
+
+@pytest.mark.parametrize(
+    "runtime", ["openvino==2021.4", "opencv==4.5", "opencv==4.14", "onnxruntime==1.4", "mnn", "tract"]
+)
+@pytest.mark.parametrize(
+    "node",
+    [
+        "y = GatherElements <axis = 1> (x, k)",
+        "y = Gather <axis = 1> (x, k)",
+        "y = LpNormalization (x)",
+        "y = LogSoftmax (x)",
+        "y = ReduceSum (x)",
+    ],
+)
+def test_axes_of_unknown_ranks_are_no_faults_of_ours(runtime: str, node: str) -> None:
+    """Scripts export models in which neither rank nor shape is known."""
+    text = f'<ir_version: 7, opset_import: ["": 13]> g (float x, int64 k) => (float y) {{ {node} }}'
+    before = onnx.parser.parse_model(text)
+    for is_known in (True, False):
+        if not is_known:
+            for info in (*before.graph.input, *before.graph.output):
+                info.type.tensor_type.ClearField("shape")
+        with suppress(ConversionRefused, ModelFileError):  # one clear sentence, and no InternalError
+            convert(before, target=runtime)
+
+
+def test_open_sizes_of_a_kernel_are_no_fault_of_ours() -> None:
+    text = """<ir_version: 7, opset_import: ["": 10]>
+        g (uint8[N,C,H,W] x, float s, uint8 z, uint8[M,C,K,L] w, float t, uint8 v, float u, uint8 p) => (uint8 y)
+        { y = QLinearConv (x, s, z, w, t, v, u, p) }"""
+    before = onnx.parser.parse_model(text)
+    before.graph.output[0].type.tensor_type.ClearField("shape")
+    for runtime in ("openvino==2026.4", "opencv==4.14", "tract", "mnn"):
+        with suppress(ConversionRefused, ModelFileError):
+            convert(before, target=runtime)
