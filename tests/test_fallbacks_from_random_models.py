@@ -466,3 +466,31 @@ def test_cubic_samples_beyond_a_border_are_computed_in_steps_in_onnxruntime_1_16
     assert ("GridSample" in operators(converted(text, f"onnxruntime=={release}", opset=16))) == is_kept
     zeros = text.replace("border", "zeros")
     assert operators(converted(zeros, f"onnxruntime=={release}", opset=16)) == ["GridSample"]
+
+
+@pytest.mark.parametrize("runtime", ["openvino==2022.3", "openvino==2026.4"])
+@pytest.mark.parametrize(
+    "arithmetic",
+    ["y = Add (s, c)", "y = Mul (c, s)", "y = Sub (c, s)", "y = Div (s, c)", "t = Transpose (s) y = Mul (t, c)"],
+)
+def test_openvino_keeps_arithmetic_apart_from_reductions_of_integers(runtime: str, arithmetic: str) -> None:
+    """It takes a smaller constant for one number along the channels, and gives other numbers in silence."""
+    reduction = "s = ReduceSum <axes = [-1], keepdims = 0> (x)"
+    text = f"g (int64[3,2,5] x) => (int64 y) <int64 c = {{3}}> {{ {reduction} {arithmetic} }}"
+    found = converted(text, runtime, opset=12)
+    scalars = {one.name for one in found.graph.initializer if not one.dims}
+    moved = {"s", "t"} & {name for node in found.graph.node for name in node.output}
+    for node in found.graph.node:
+        assert node.op_type == "Mod" or scalars.isdisjoint(node.input) or moved.isdisjoint(node.input)
+    open_text = text.replace("[3,2,5]", "[N,2,5]")
+    assert "Max" in operators(converted(open_text, runtime, opset=12))
+    assert operators(converted(text, "openvino==2021.4", opset=12))[0] == "ReduceSum"
+
+
+@pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3"])
+def test_averages_of_integers_are_sums_that_are_divided(runtime: str) -> None:
+    text = "g (int64[3,2,5] x) => (int64[3,2] y) { y = ReduceMean <axes = [-1], keepdims = 0> (x) }"
+    found = operators(converted(text, runtime, opset=12))
+    assert found[0] == "ReduceSum"
+    assert found[-1] == "Div"
+    assert operators(converted(text, "openvino==2026.4", opset=12)) == ["ReduceMean"]

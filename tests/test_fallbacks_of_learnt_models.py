@@ -169,25 +169,34 @@ def test_probit_of_one_score_is_refused_everywhere() -> None:
         assert "leaves one of two scores as it is in memory" in refusal(before, f"onnxruntime=={release}")
 
 
+SUPPORT_VECTORS = (
+    'y, s = ai.onnx.ml.SVMClassifier <kernel_type = "RBF", kernel_params = [0.5, 0.0, 3.0], rho = [0.25], '
+    "vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, -1.0, 0.5], coefficients = [0.5, -0.75], "
+    "classlabels_ints = [0, 1]{}> (x)"
+)
+
+
 @pytest.mark.parametrize(
     ("more", "release", "sentence"),
     [
-        ("", "0.4", "gives one score for two classes"),
-        (', post_transform = "LOGISTIC"', "1.26", "takes other scores of two classes"),
         (', post_transform = "PROBIT"', "1.32", "leaves one of two scores as it is in memory"),
         (', post_transform = "PROBIT", prob_a = [1.0], prob_b = [0.5]', "0.4", "computes PROBIT otherwise"),
     ],
 )
-def test_support_vector_machines_of_two_classes(more: str, release: str, sentence: str) -> None:
-    node = (
-        'y, s = ai.onnx.ml.SVMClassifier <kernel_type = "RBF", kernel_params = [0.5, 0.0, 3.0], rho = [0.25], '
-        "vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, -1.0, 0.5], coefficients = [0.5, -0.75], "
-        f"classlabels_ints = [0, 1]{more}> (x)"
-    )
-    before = learnt(node, "int64[3] y, float[3,2] s")
+def test_support_vector_machines_with_probit_are_refused(more: str, release: str, sentence: str) -> None:
+    before = learnt(SUPPORT_VECTORS.format(more), "int64[3] y, float[3,2] s")
     assert sentence in refusal(before, f"onnxruntime=={release}")
-    if release == "0.4":
-        assert operators(convert(before, target="onnxruntime==0.5").model) == ["SVMClassifier"]
+
+
+@pytest.mark.parametrize(("more", "last"), [("", "0.4"), (', post_transform = "LOGISTIC"', "1.26")])
+def test_support_vector_machines_of_two_classes_are_computed_in_steps(more: str, last: str) -> None:
+    before = learnt(SUPPORT_VECTORS.format(more), "int64[3] y, float[3,2] s")
+    found = convert(before, target=f"onnxruntime=={last}")
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    assert "Exp" in operators(found.model)
+    following = {"0.4": "0.5", "1.26": "1.27"}[last]
+    assert operators(convert(before, target=f"onnxruntime=={following}").model) == ["SVMClassifier"]
 
 
 def test_support_vector_machines_without_support_vectors() -> None:
@@ -196,7 +205,7 @@ def test_support_vector_machines_without_support_vectors() -> None:
         "coefficients = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> (x)"
     )
     before = learnt(node, "int64[3] y, float[3,3] s")
-    assert "gives another class than that of the greatest score" in refusal(before, "onnxruntime==1.2")
+    assert operators(convert(before, target="onnxruntime==1.2").model) == ["MatMul", "Add", "ArgMax"]
     assert operators(convert(before, target="onnxruntime==1.3").model) == ["SVMClassifier"]
 
 
@@ -264,3 +273,161 @@ def test_open_sizes_of_a_kernel_are_no_fault_of_ours() -> None:
     for runtime in ("openvino==2026.4", "opencv==4.14", "tract", "mnn"):
         with suppress(ConversionRefused, ModelFileError):
             convert(before, target=runtime)
+
+
+ROWS = numpy.array([[0, 0.5], [2, 0.25], [-1, 1], [numpy.nan, numpy.nan], [0.5, -3]], numpy.float32)
+RUNTIMES_WITHOUT = ["openvino==2021.4", "openvino==2022.3", "openvino==2026.4", "opencv==5.0"]
+BRANCHES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+
+def in_steps(before: onnx.ModelProto, runtime: str, rows: numpy.ndarray = ROWS) -> list[str]:
+    """The operators of a model without those of ai.onnx.ml, proven, and compared on rows."""
+    found = convert(before, target=runtime, fix_shapes={"x": list(rows.shape)})
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    assert not any(node.domain for node in found.model.graph.node)
+    one, other = (Evaluator(model).run({"x": rows}) for model in (before, found.model))
+    for name, value in one.items():
+        numpy.testing.assert_allclose(other[name], value, rtol=1e-5, atol=1e-6)
+    return operators(found.model)
+
+
+def rows_of(node: str, outputs: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        f'<ir_version: 7, opset_import: ["": 13, "ai.onnx.ml": 1]> g (float[N,2] x) => ({outputs}) {{ {node} }}'
+    )
+
+
+@pytest.mark.parametrize("mode", BRANCHES)
+@pytest.mark.parametrize("missing", ["", ", nodes_missing_value_tracks_true = [1, 0, 1, 0, 0, 0, 0]"])
+def test_trees_become_comparisons_and_products(mode: str, missing: str) -> None:
+    """Three branches and four leaves, and a tree that is a leaf; missing values take either branch."""
+    other = BRANCHES[(BRANCHES.index(mode) + 1) % len(BRANCHES)]
+    node = f"""y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 2, nodes_treeids = [0, 0, 0, 0, 0, 0, 0, 1],
+        nodes_nodeids = [0, 1, 2, 3, 4, 5, 6, 0], nodes_featureids = [0, 1, 0, 0, 0, 0, 0, 0],
+        nodes_modes = ["{mode}", "{other}", "{mode}", "LEAF", "LEAF", "LEAF", "LEAF", "LEAF"],
+        nodes_values = [0.5, 0.25, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0], nodes_truenodeids = [1, 3, 5, 0, 0, 0, 0, 0],
+        nodes_falsenodeids = [2, 4, 6, 0, 0, 0, 0, 0]{missing.replace("0, 0]", "0, 0, 0]")},
+        target_treeids = [0, 0, 0, 0, 0, 1], target_nodeids = [3, 4, 5, 6, 6, 0], target_ids = [0, 1, 0, 0, 1, 1],
+        target_weights = [1.0, 2.0, 4.0, 8.0, 16.0, 0.5], base_values = [0.25, -0.25]> (x)"""
+    before = rows_of(node, "float[N,2] y")
+    for runtime in RUNTIMES_WITHOUT:
+        found = in_steps(before, runtime)
+        assert found.count("MatMul") == 2
+        assert "TreeEnsembleRegressor" not in found
+
+
+@pytest.mark.parametrize(("votes", "labels"), [("0 0", 2), ("01 01", 2), ("0 12", 3)])
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("weight", [0.75, -0.75])
+def test_classifying_trees_become_comparisons_and_products(
+    votes: str, labels: int, transform: str, weight: float
+) -> None:
+    weights = [weight if not place % 2 else 0.25 for place in range(len(votes.replace(" ", "")))]
+    before = classifier(votes, weights, labels, f', post_transform = "{transform}"')
+    before.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    for info in before.graph.output:
+        info.type.tensor_type.shape.dim[0].dim_param = "N"
+    for runtime in ("openvino==2022.3", "opencv==5.0"):
+        assert "MatMul" in in_steps(before, runtime)
+
+
+def test_averages_of_trees_are_divided() -> None:
+    before = regressor("01 01", targets=2)
+    before.graph.node[0].attribute.append(helper.make_attribute("aggregate_function", "AVERAGE"))
+    assert in_steps(before, "openvino==2022.3", ROWS[:3])[-1] == "Div"
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ('aggregate_function = "MAX"', "has no TreeEnsembleRegressor"),
+        ('post_transform = "PROBIT"', "has no TreeEnsembleRegressor"),
+    ],
+)
+def test_trees_that_are_no_sums_are_refused(more: str, sentence: str) -> None:
+    before = regressor("0 0", targets=1)
+    name, value = more.split(" = ")
+    before.graph.node[0].attribute.append(helper.make_attribute(name, value.strip('"')))
+    assert sentence in refusal(before, "openvino==2022.3")
+
+
+def test_a_tree_that_is_a_circle_is_refused() -> None:
+    before = regressor("0 0", targets=1)
+    node = before.graph.node[0]
+    for attribute in node.attribute:
+        if attribute.name == "nodes_falsenodeids":
+            attribute.ints[0] = 1  # both children are the same one
+    assert "exactly one root" in refusal(before, "openvino==2022.3") or "child of two" in refusal(before, "opencv==5.0")
+
+
+def test_trees_that_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsetlift_rules.helpers.tree_products._MOST_ELEMENTS", 1)
+    assert "the trees would take more than 64 MiB" in refusal(regressor("0 0", targets=1), "openvino==2022.3")
+
+
+def test_many_trees_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsetlift_rules.helpers.tree_products._ELEMENTS_OF_A_PART", 3)
+    node = f"""y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 1, nodes_treeids = [0, 0, 0, 1, 1, 1],
+        nodes_nodeids = [0, 1, 2, 0, 1, 2], nodes_featureids = [0, 0, 0, 1, 0, 0],
+        nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"],
+        nodes_values = [0.5, 0.0, 0.0, 0.25, 0.0, 0.0], nodes_truenodeids = [1, 0, 0, 1, 0, 0],
+        nodes_falsenodeids = [2, 0, 0, 2, 0, 0], target_treeids = {[0, 0, 1, 1]}, target_nodeids = [1, 2, 1, 2],
+        target_ids = [0, 0, 0, 0], target_weights = [1.0, 2.0, 4.0, 8.0]> (x)"""
+    assert in_steps(rows_of(node, "float[N,1] y"), "openvino==2022.3").count("MatMul") == 4
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+@pytest.mark.parametrize("one_class", [0, 1])
+def test_kernels_of_support_vectors_become_products(kernel: str, one_class: int) -> None:
+    node = (
+        f'y = ai.onnx.ml.SVMRegressor <kernel_type = "{kernel}", kernel_params = [0.5, 0.25, 3.0], rho = [0.25], '
+        "n_supports = 2, support_vectors = [1.0, 2.0, -1.0, 0.5], coefficients = [0.5, -0.875], "
+        f"one_class = {one_class}> (x)"
+    )
+    before = rows_of(node, "float[N,1] y")
+    for runtime in ("openvino==2022.3", "opencv==5.0"):
+        assert "MatMul" in in_steps(before, runtime, ROWS[:3])
+
+
+def test_three_classes_of_support_vectors_vote_by_pairs() -> None:
+    node = (
+        'y, s = ai.onnx.ml.SVMClassifier <kernel_type = "LINEAR", rho = [0.25, -0.5, 0.125], '
+        "vectors_per_class = [1, 2, 1], support_vectors = [1.0, 2.0, -1.0, 0.5, 0.25, 0.75, 2.0, -2.0], "
+        "coefficients = [0.5, -0.75, 1.0, -0.25, 0.125, 0.375, -1.5, 0.625], classlabels_ints = [5, 7, 9]> (x)"
+    )
+    before = rows_of(node, "int64[N] y, float[N,3] s")
+    for runtime in ("openvino==2022.3", "opencv==5.0"):
+        assert "ArgMax" in in_steps(before, runtime, ROWS[:3])
+
+
+def test_probabilities_of_support_vectors_are_refused() -> None:
+    before = learnt(SUPPORT_VECTORS.format(", prob_a = [1.0], prob_b = [0.5]"), "int64[3] y, float[3,2] s")
+    assert "has no SVMClassifier" in refusal(before, "openvino==2022.3")
+
+
+@pytest.mark.parametrize("replaced", ["", ", replaced_value_float = 0.5"])
+def test_imputer_becomes_a_where(replaced: str) -> None:
+    # Without the attribute, NaN is not what is replaced: its default is 0.
+    before = rows_of(f"y = ai.onnx.ml.Imputer <imputed_value_floats = [3.0, 4.0]{replaced}> (x)", "float[N,2] y")
+    for runtime in ("openvino==2022.3", "opencv==5.0"):
+        assert "Imputer" not in in_steps(before, runtime)
+    nan = rows_of("y = ai.onnx.ml.Imputer <imputed_value_floats = [3.0]> (x)", "float[N,2] y")
+    nan.graph.node[0].attribute.append(helper.make_attribute("replaced_value_float", float("nan")))
+    assert in_steps(nan, "openvino==2022.3")[-1] == "Where"
+
+
+def test_one_hot_encoder_becomes_a_comparison() -> None:
+    before = rows_of("y = ai.onnx.ml.OneHotEncoder <cats_int64s = [0, 2, -1], zeros = 1> (x)", "float[N,2,3] y")
+    for runtime in ("openvino==2022.3", "opencv==5.0"):
+        assert in_steps(before, runtime, ROWS[:3])[-1] == "Equal"
+
+
+def test_label_encoder_compares_where_there_is_none() -> None:
+    node = (
+        "y = ai.onnx.ml.LabelEncoder <keys_floats = [0.5, -1.0], values_floats = [5.0, 6.5], default_float = 0.5> (x)"
+    )
+    before = rows_of(node, "float[N,2] y")
+    before.opset_import[1].version = 2
+    for runtime in ("openvino==2021.4", "openvino==2022.3", "opencv==5.0"):
+        assert "Gather" in in_steps(before, runtime, ROWS[:3])

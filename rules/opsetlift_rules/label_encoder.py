@@ -179,7 +179,10 @@ def _compared(site: Site, table: Table) -> str:
 
 
 def gather_values_by_key_number(site: Site) -> None:
-    """Encode keys as numbers in a type that the runtime supports, and gather the values by them."""
+    """Encode keys as numbers in a type that the runtime supports, and gather the values by them.
+
+    Where it supports none, numbers are compared with all keys.
+    """
     table = _table(site)
     key = name_of_numpy_dtype(table.keys.dtype)
     count = len(table.keys)
@@ -193,6 +196,8 @@ def gather_values_by_key_number(site: Site) -> None:
                 site, table, encoded if number == "int64" else site.op_at(opsets.BFLOAT16, "").Cast(encoded, to="int64")
             )
         )
+    elif not number and key != "string" and not site.computes("LabelEncoder", T1=key):
+        site.replace(_compared(site, table.without_repetitions()))
 
 
 def convert_tensors_to_lists(site: Site) -> None:

@@ -11,20 +11,17 @@ from opsetlift.rulebook.rule import Fallback, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-
-_DOMAIN = "ai.onnx.ml"
-_TRANSFORMS = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}
-"""The post transforms that are operators. SOFTMAX_ZERO and PROBIT are none, and such nodes stay."""
+from opsetlift_rules.helpers.learnt_models import DOMAIN, TRANSFORMS, TWO, cast, label_at, rows_of, transformed
 
 
 def multiply_by_the_coefficients(site: Site) -> None:
     """Replace LinearRegressor with a product of matrices, a sum and the operator of its post transform."""
     transform = site.attribute("post_transform", "NONE")
-    if transform not in _TRANSFORMS:
+    if transform not in TRANSFORMS:
         return
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
     scores = _scores(site, op, site.attribute("targets", 1))
-    site.replace(_in_float(site, op, _transformed(op, transform, scores)))
+    site.replace(_in_float(site, op, transformed(op, transform, scores)))
 
 
 def take_the_class_of_the_greatest_score(site: Site) -> None:
@@ -39,26 +36,21 @@ def take_the_class_of_the_greatest_score(site: Site) -> None:
     if not site.attribute("intercepts", []) and site.computes("LinearClassifier", **dtypes):
         site.set_attribute("intercepts", [0.0] * sets)
         return
-    if transform not in _TRANSFORMS:
+    if transform not in TRANSFORMS:
         return
     site.rounds()
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
     scores = _scores(site, op, sets)
-    if sets == 1 and len(texts or numbers) == _TWO:
+    if sets == 1 and len(texts or numbers) == TWO:
         place = op.Squeeze(op.Greater(scores, _zero(site)), site.constant([1], "int64"))
         place = op.Cast(place, to="int64")
         other = op.Sub(site.constant([1.0], _stage(site), "one"), scores) if transform == "NONE" else op.Neg(scores)
         scores = op.Concat(other, scores, axis=1)
     else:
         place = op.ArgMax(scores, axis=1, keepdims=0)
-    label = None
-    if site.is_read(0):
-        labels = site.constant(texts, "string", "labels") if texts else site.constant(numbers, "int64", "labels")
-        label = place if numbers == list(range(len(numbers))) and not texts else op.Gather(labels, place, axis=0)
-    site.replace(label, _in_float(site, op, _transformed(op, transform, scores)) if site.is_read(1) else None)
-
-
-_TWO = 2
+    labels = numpy.array(texts or numbers, object if texts else numpy.int64)
+    label = label_at(site, op, labels, place) if site.is_read(0) else None
+    site.replace(label, _in_float(site, op, transformed(op, transform, scores)) if site.is_read(1) else None)
 
 
 def _sets_of_a_classifier(site: Site, labels: int) -> int:
@@ -69,7 +61,7 @@ def _sets_of_a_classifier(site: Site, labels: int) -> int:
     features = (site.shape(0) or [None])[-1]
     if isinstance(features, int) and features:
         return len(site.attribute("coefficients", [])) // features
-    if labels == _TWO:
+    if labels == TWO:
         site.refuse(
             Why.SHAPE_UNKNOWN,
             "whether two classes have one set of coefficients or two depends on the number of features, "
@@ -96,24 +88,15 @@ def _scores(site: Site, op: Operators, sets: int) -> str:
             Why.INVALID_MODEL,
             f"{len(coefficients)} coefficients and {len(intercepts)} intercepts do not fit {sets} sets of them",
         )
-    stage, rows = _stage(site), site.input(0)
-    if site.dtype(0) != stage:
-        rows = op.Cast(rows, to=stage)
-    if site.rank(0, because="a vector counts as one row") == 1:
-        rows = op.Unsqueeze(rows, site.constant([0], "int64"))
+    stage = _stage(site)
+    rows = rows_of(site, op, stage)
     matrix = numpy.array(coefficients, numpy.float32).reshape(sets, -1).T
     scores = str(op.MatMul(rows, site.constant(matrix.tolist(), stage, "coefficients")))
     return str(op.Add(scores, site.constant(intercepts, stage, "intercepts"))) if intercepts else scores
 
 
-def _transformed(op: Operators, transform: str, scores: str) -> str:
-    if transform == "SOFTMAX":
-        return str(op.Softmax(scores, axis=1))
-    return str(op.emit(_TRANSFORMS[transform], scores)) if _TRANSFORMS[transform] else scores
-
-
 def _in_float(site: Site, op: Operators, scores: str) -> str:
-    return scores if _stage(site) == "float" else str(op.Cast(scores, to="float"))
+    return cast(op, scores, _stage(site), "float")
 
 
 _ONE_BY_ONE = "products, sums and transforms are rounded one after the other"
@@ -123,6 +106,6 @@ _CLASSIFIER = rounding(
 )
 
 FALLBACKS = [
-    Fallback("LinearRegressor", _REGRESSOR, domain=_DOMAIN),
-    Fallback("LinearClassifier", _CLASSIFIER, domain=_DOMAIN),
+    Fallback("LinearRegressor", _REGRESSOR, domain=DOMAIN),
+    Fallback("LinearClassifier", _CLASSIFIER, domain=DOMAIN),
 ]

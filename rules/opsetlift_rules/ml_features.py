@@ -1,6 +1,6 @@
 """Features of ai.onnx.ml for runtimes that have none of its operators.
 
-ArrayFeatureExtractor, Binarizer, Normalizer, Scaler  unchanged since 1
+ArrayFeatureExtractor, Binarizer, Imputer, Normalizer, OneHotEncoder, Scaler  unchanged since 1
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-
-_DOMAIN = "ai.onnx.ml"
+from opsetlift_rules.helpers.learnt_models import DOMAIN, cast
 
 
 def gather_columns(site: Site) -> None:
@@ -34,6 +33,45 @@ def compare_with_the_threshold(site: Site) -> None:
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
     threshold = site.constant(site.attribute("threshold", 0.0), dtype, "threshold")
     site.replace(op.Cast(op.Greater(site.input(0), threshold), to=dtype))
+
+
+def select_what_replaces(site: Site) -> None:
+    """Replace Imputer with a Where: one value, or NaN, is replaced by others."""
+    dtype, op = site.dtype(0), site.op_at(opsets.AXES_AS_INPUTS, "")
+    imputed, replaced = _IMPUTED[dtype in FLOATING]
+    values, number = site.attribute(imputed, []), site.attribute(replaced, 0)
+    if not values:
+        site.refuse(Why.INVALID_MODEL, f"{imputed} should be defined for {dtype}")
+    is_missing = op.IsNaN(site.input(0)) if number != number else None
+    if is_missing is None:
+        is_missing = op.Equal(site.input(0), site.constant(number, dtype, "replaced"))
+    site.replace(op.Where(is_missing, site.constant(values, dtype, "imputed"), site.input(0)))
+
+
+_IMPUTED = {
+    True: ("imputed_value_floats", "replaced_value_float"),
+    False: ("imputed_value_int64s", "replaced_value_int64"),
+}
+"""The attributes of Imputer, for floats and for integers."""
+
+
+def compare_with_the_categories(site: Site) -> None:
+    """Replace OneHotEncoder of numbers with a comparison; where a category is missing, there is no 1.
+
+    The fraction of floats counts for nothing: it is taken off towards 0, and what no int64 holds is no category.
+    """
+    categories, dtype = site.attribute("cats_int64s", []), str(site.dtype(0))
+    if not categories or max(map(abs, categories)) > _MOST_IN_FLOAT:
+        return
+    op, wanted, value = site.op_at(opsets.AXES_AS_INPUTS, ""), "int64", site.input(0)
+    if dtype in FLOATING:
+        wanted, value = dtype, op.Mul(op.Sign(value), op.Floor(op.Abs(value)))
+    value = op.Unsqueeze(cast(op, value, dtype, wanted), site.constant([-1], "int64", "last"))
+    site.replace(op.Cast(op.Equal(value, site.constant(categories, wanted, "categories")), to="float"))
+
+
+_MOST_IN_FLOAT = 1 << 24
+"""Floats hold all integers up to this one."""
 
 
 def divide_by_the_norm(site: Site) -> None:
@@ -79,11 +117,11 @@ def _stage(dtype: str) -> str:
 
 
 def _in_stage(op: Operators, value: str, dtype: str) -> str:
-    return value if dtype == _stage(dtype) else str(op.Cast(value, to=_stage(dtype)))
+    return cast(op, value, dtype, _stage(dtype))
 
 
 def _in_float(op: Operators, value: str, stage: str) -> str:
-    return value if stage == "float" else str(op.Cast(value, to="float"))
+    return cast(op, value, stage, "float")
 
 
 _ONE_BY_ONE = "the specification rounds the result alone; here each operator rounds"
@@ -91,8 +129,10 @@ _ONE_BY_ONE = "the specification rounds the result alone; here each operator rou
 _SUBTRACT_AND_MULTIPLY = rounding(subtract_and_multiply, ulps=2, when="the runtime has no Scaler", because=_ONE_BY_ONE)
 
 FALLBACKS = [
-    Fallback("ArrayFeatureExtractor", gather_columns, domain=_DOMAIN),
-    Fallback("Binarizer", compare_with_the_threshold, domain=_DOMAIN),
-    Fallback("Normalizer", rounding(divide_by_the_norm, ulps=4, because=_ONE_BY_ONE), domain=_DOMAIN),
-    Fallback("Scaler", _SUBTRACT_AND_MULTIPLY, domain=_DOMAIN),
+    Fallback("ArrayFeatureExtractor", gather_columns, domain=DOMAIN),
+    Fallback("Binarizer", compare_with_the_threshold, domain=DOMAIN),
+    Fallback("Imputer", select_what_replaces, domain=DOMAIN),
+    Fallback("OneHotEncoder", compare_with_the_categories, domain=DOMAIN),
+    Fallback("Normalizer", rounding(divide_by_the_norm, ulps=4, because=_ONE_BY_ONE), domain=DOMAIN),
+    Fallback("Scaler", _SUBTRACT_AND_MULTIPLY, domain=DOMAIN),
 ]

@@ -209,7 +209,8 @@ def _sorts_axes(site: Site) -> bool:
 def sort_axes_or_negate_twice(site: Site) -> None:
     """Write keepdims out, and the axes in order.
 
-    Where they are so, negate the input twice, so that no optimiser merges what computes it.
+    Where they are so, negate the input twice, so that no optimiser merges what computes it. The average of integers
+    becomes their sum, divided by how many they are.
     """
     has_no_keepdims = site.attribute("keepdims") is None
     if has_no_keepdims:
@@ -219,6 +220,10 @@ def sort_axes_or_negate_twice(site: Site) -> None:
         site.replace(site.op.copy(*site.inputs))
     elif site.dtype(0) in FLOATING:
         site.set_input(0, site.op.Neg(site.op.Neg(site.input(0))))
+    elif (sizes := known_shape(site, 0)) is not None and (axes := _known_axes(site)):
+        op, count = site.op_at(opsets.AXES_AS_INPUTS), math.prod(sizes[axis] for axis in axes)
+        total = op.ReduceSum(site.input(0), site.constant(axes, "int64"), keepdims=site.attribute("keepdims"))
+        site.replace(op.Div(total, site.constant(count, str(site.dtype(0)), "count")))
 
 
 def sum_integers_in_parts(site: Site) -> None:

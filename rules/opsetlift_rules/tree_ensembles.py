@@ -11,11 +11,24 @@ from itertools import pairwise
 
 import numpy
 
-from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unchanged
-from opsetlift.rulebook.site import Array, Site
+from opsetlift.rulebook.rule import Introduction, Step, rounding, unchanged
+from opsetlift.rulebook.site import Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.forests import BRANCHES, Forest, Node, OldForest, Vote, leaves, numbers, old_trees, tensor
+from opsetlift_rules.helpers.forests import (
+    BRANCHES,
+    Forest,
+    Node,
+    OldForest,
+    Vote,
+    are_floats,
+    class_labels,
+    dtype_for,
+    leaves,
+    numbers,
+    old_trees,
+    tensor,
+)
 
 _DOMAIN = "ai.onnx.ml"
 _MEMBER = len(BRANCHES)
@@ -26,7 +39,6 @@ _OPERATORS = {"SOFTMAX": "Softmax", "LOGISTIC": "Sigmoid"}
 round."""
 
 _MOST_NODES = 1 << 20
-_TWO = 2
 
 
 # 1 and 3
@@ -38,17 +50,13 @@ def convert_tensors_to_lists(site: Site) -> None:
     for name in ("base_values", "class_weights", "target_weights", "nodes_values"):
         values = tensor(site, f"{name}_as_tensor")
         if values is not None:
-            if not _are_floats(values):
+            if not are_floats(values):
                 site.refuse(
                     Why.NO_EQUIVALENT,
                     f"{name} is a list of floats below version 3, and floats do not hold these doubles",
                 )
             site.remove_attribute(f"{name}_as_tensor")
             site.set_attribute(name, values.astype(float).tolist())
-
-
-def _are_floats(values: Array) -> bool:
-    return numpy.array_equal(values.astype(numpy.float32).astype(numpy.float64), values.astype(numpy.float64))
 
 
 # From 3 to 5
@@ -74,7 +82,7 @@ def replace_regressor_with_tree_ensemble(site: Site) -> None:
     aggregate, transform = site.attribute("aggregate_function", "SUM"), site.attribute("post_transform", "NONE")
     base = list(enumerate(numbers(site, "base_values").tolist()))
     votes = [len(leaf.votes) for leaf in leaves(trees)]
-    dtype, later = _dtype(site, trees), []
+    dtype, later = dtype_for(site, trees), []
     if aggregate == "AVERAGE" and (base or max(votes) > 1):
         site.rounds()
         dtype, aggregate = "double", "SUM"
@@ -117,7 +125,7 @@ def replace_classifier_with_tree_ensemble(site: Site) -> None:
     The texts leave open the threshold and the score of the other class: both are as in runtimes.
     """
     trees, base = old_trees(site, "class"), list(enumerate(numbers(site, "base_values").tolist()))
-    labels, transform = _labels(site), site.attribute("post_transform", "NONE")
+    labels, transform = class_labels(site), site.attribute("post_transform", "NONE")
     value = _as(site, site.input(0), "double")
     votes = [vote for leaf in leaves(trees) for vote in leaf.votes]
     if len(labels) == 2 and len(base) < 2 and not any(target for target, _ in votes):
@@ -125,7 +133,8 @@ def replace_classifier_with_tree_ensemble(site: Site) -> None:
     else:
         sums = _Scores(trees, base, len(labels))
         scores = _tree_ensemble(site, value, sums, "NONE", "double")
-        top = site.op_at(opsets.BFLOAT16, "").ArgMax(scores, axis=1, keepdims=0)
+        # The class is decided by the scores as floats, which is what the node gives.
+        top = site.op_at(opsets.BFLOAT16, "").ArgMax(_as(site, scores, "float"), axis=1, keepdims=0)
         if transform in _OPERATORS:
             scores = _by_operator(site, scores, transform)
         elif transform != "NONE":
@@ -139,8 +148,8 @@ def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str,
     op = site.op_at(opsets.AXES_AS_INPUTS, "")
     is_probability = all(weight >= 0 for leaf in leaves(sums.trees) for _, weight in leaf.votes)
     positive = _tree_ensemble(site, value, sums, "NONE", "double")
-    threshold = site.constant(0.5 if is_probability else 0, "double", "threshold")
-    is_positive = op.Greater(op.Squeeze(positive, site.constant([1], "int64")), threshold)
+    threshold = site.constant(0.5 if is_probability else 0, "float", "threshold")
+    is_positive = op.Greater(op.Squeeze(_as(site, positive, "float"), site.constant([1], "int64")), threshold)
     top = op.Cast(is_positive, to="int64")
     if transform == "NONE" and is_probability:
         return top, op.Concat(op.Sub(site.constant(1, "double", "one"), positive), positive, axis=1)
@@ -157,21 +166,6 @@ def _of_two(site: Site, value: str, sums: _Scores, transform: str) -> tuple[str,
 def _with_both_scores(node: Node) -> Node:
     votes = [vote for _, weight in node.votes for vote in ((1, weight), (0, -weight))]
     return Node(node.mode, node.feature, node.split, node.missing, node.children, votes)
-
-
-def _labels(site: Site) -> Array:
-    texts = [one.decode("utf-8") for one in site.attribute("classlabels_strings", [])]
-    if texts:
-        return numpy.array(texts, object)
-    return numpy.array(site.attribute("classlabels_int64s", []), numpy.int64)
-
-
-def _dtype(site: Site, trees: list[dict[int, Node]]) -> str:
-    """The dtype float where the input and all numbers are floats, else double."""
-    numbers_there = [node.split for tree in trees for node in tree.values()]
-    numbers_there += [weight for leaf in leaves(trees) for _, weight in leaf.votes]
-    is_float = site.dtype(0) == "float" and _are_floats(numpy.array([*numbers_there, *numbers(site, "base_values")]))
-    return "float" if is_float else "double"
 
 
 def _as(site: Site, value: str, dtype: str) -> str:
@@ -304,36 +298,6 @@ def _add_tree(
             forest.set_child(parent, branch, added)
 
 
-# For runtimes that compute with votes for all classes and targets alone
-
-
-def vote_for_all(site: Site, prefix: str, count: int) -> None:
-    """Let each leaf of a tree vote for all classes or targets, with 0 where it did not. Sums stay the same."""
-    tree, *_ = dict.fromkeys(site.attribute("nodes_treeids", []))
-    nodes = zip(*(site.attribute(f"nodes_{name}", []) for name in ("treeids", "nodeids", "modes")), strict=True)
-    leaves_of_it = [node for owner, node, mode in nodes if owner == tree and mode in ("LEAF", b"LEAF")]
-    columns = [list(site.attribute(f"{prefix}_{name}", [])) for name in ("treeids", "nodeids", "ids", "weights")]
-    voted = set(zip(*columns[:3], strict=True))
-    for vote in [(tree, node, target) for node in leaves_of_it for target in range(count)]:
-        if vote not in voted:
-            for column, number in zip(columns, (*vote, 0.0), strict=True):
-                column.append(number)
-    for name, column in zip(("treeids", "nodeids", "ids", "weights"), columns, strict=True):
-        site.set_attribute(f"{prefix}_{name}", column)
-
-
-def vote_for_all_targets(site: Site) -> None:
-    """Give TreeEnsembleRegressor the votes that it leaves out, where it adds or averages them."""
-    if site.attribute("aggregate_function", "SUM") in ("SUM", "AVERAGE"):
-        vote_for_all(site, "target", site.attribute("n_targets") or 1)
-
-
-def vote_for_all_classes(site: Site) -> None:
-    """Give TreeEnsembleClassifier the votes that it leaves out; votes for one of two classes mean something else."""
-    if len(_labels(site)) > _TWO:
-        vote_for_all(site, "class", len(_labels(site)))
-
-
 _TENSORS = "3 adds tensors as an alternative to lists"
 _DEPRECATED = "5 only deprecates the operator"
 _OPERATOR_OF_ITS_OWN = "a separate operator computes the transform, in double"
@@ -363,11 +327,6 @@ _REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR = rounding(
     when="the dtype is float16",
     because="computed in float and rounded to float16 once",
 )
-
-FALLBACKS = [
-    Fallback("TreeEnsembleClassifier", vote_for_all_classes, domain=_DOMAIN),
-    Fallback("TreeEnsembleRegressor", vote_for_all_targets, domain=_DOMAIN),
-]
 
 INTRODUCTIONS = [
     Introduction("TreeEnsemble", 5, down=_REPLACE_WITH_TREE_ENSEMBLE_REGRESSOR, domain=_DOMAIN),

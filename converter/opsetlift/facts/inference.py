@@ -134,6 +134,8 @@ def _inferred_types(
         return {} if first is None else {node.output[0]: without_shape(first)}
     read = with_scores_inferred_rightly(with_splits_inferred_rightly(read, type_of, constant))
     definition = with_slices_inferred_rightly(definition)
+    if definition.infers_through_body and (found_in_body := _types_through_body(read, definition, type_of)):
+        return found_in_body
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
         return with_uninferred_shapes(read, definition, question.ask(read), type_of)
@@ -146,6 +148,27 @@ def _inferred_types(
         return question.ask(_with_declared_subgraphs(read))
     except ONNX_ERRORS:
         return {}
+
+
+def _types_through_body(
+    node: NodeProto, definition: history.Definition, type_of: Callable[[str], TypeProto | None]
+) -> Mapping[str, TypeProto]:
+    """The types of what an operator gives that ONNX defines by a function alone: of a node, onnx infers its dtype only.
+
+    That is so of LessOrEqual-12, GreaterOrEqual-12 and MeanVarianceNormalization.
+    """
+    types = [type_of(name) or TypeProto() if name else TypeProto() for name in node.input]
+    given = {attribute.name for attribute in node.attribute}
+    defaults = [one.default_value for name, one in definition.schema.attributes.items() if name not in given]
+    body = definition.function_body(node, types)
+    if body is None:
+        return {}
+    attributes = [*node.attribute, *(one for one in defaults if one.name)]
+    try:
+        results = shape_inference.infer_function_output_types(body, types, attributes)
+    except ONNX_ERRORS:
+        return {}
+    return {name: one for name, one in zip(node.output, results, strict=False) if name and is_a_type(one)}
 
 
 class Question:

@@ -72,7 +72,29 @@ def leaves(trees: list[dict[int, Node]]) -> Iterator[Node]:
         yield from (node for node in tree.values() if node.is_leaf)
 
 
-def _root(site: Site, tree: dict[int, Node]) -> int:
+def class_labels(site: Site) -> Array:
+    """The labels of a classifier, int64 or texts."""
+    texts = [one.decode("utf-8") for one in site.attribute("classlabels_strings", [])]
+    if texts:
+        return numpy.array(texts, object)
+    return numpy.array(site.attribute("classlabels_int64s", []), numpy.int64)
+
+
+def are_floats(values: Array) -> bool:
+    """Whether floats hold doubles as they are."""
+    return numpy.array_equal(values.astype(numpy.float32).astype(numpy.float64), values.astype(numpy.float64))
+
+
+def dtype_for(site: Site, trees: list[dict[int, Node]]) -> str:
+    """The dtype float where the input and all numbers are floats, else double."""
+    numbers_there = [node.split for tree in trees for node in tree.values()]
+    numbers_there += [weight for leaf in leaves(trees) for _, weight in leaf.votes]
+    is_float = site.dtype(0) == "float" and are_floats(numpy.array([*numbers_there, *numbers(site, "base_values")]))
+    return "float" if is_float else "double"
+
+
+def root_of(site: Site, tree: dict[int, Node]) -> int:
+    """The node that is no child. Refuses trees that have none, or several."""
     children = {child for node in tree.values() if not node.is_leaf for child in node.children}
     roots = tree.keys() - children
     if len(roots) != 1 or not children <= tree.keys():
@@ -97,7 +119,7 @@ class Forest:
 
     def add_tree(self, site: Site, tree: dict[int, Node], vote: int, filler: Vote | None) -> None:
         """A tree of the old form, of each leaf the vote at one place: past the last `filler`, or else the first."""
-        root = _root(site, tree)
+        root = root_of(site, tree)
         if tree[root].is_leaf:
             self.add_single_leaf(_chosen(tree[root].votes, vote, filler))
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import RowProduct
-from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, two_class_scores
+from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, top_classes, two_class_scores
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
@@ -35,7 +35,7 @@ def linear_classifier(call: Call, x: Array) -> tuple[Array, Array]:
         return labels[(positive > 0).astype(int)], transformed.astype(numpy.float32)
     if len(coefficients) != labels.size:
         call.fail(f"there are {len(coefficients)} sets of coefficients for {labels.size} class labels")
-    return labels[scores.argmax(axis=1)], post_transform(call, scores).astype(numpy.float32)
+    return labels[top_classes(scores)], post_transform(call, scores).astype(numpy.float32)
 
 
 @kernel("LinearRegressor", since=(1,), domain=_DOMAIN)

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy
 
 from opsetlift.evaluator.kernels.accumulation import RowProduct, product, total
-from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, two_class_scores
+from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, rows, top_classes, two_class_scores
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
 
@@ -59,7 +59,7 @@ def svm_classifier(call: Call, x: Array) -> tuple[Array, Array]:
                 f"{coefficients.size} coefficients do not fit {labels.size} classes of {features.shape[1]} features"
             )
         scores = RowProduct(coefficients.reshape(labels.size, -1).T)(features) + _rho(call, 1)[0]
-        return labels[scores.argmax(axis=1)], post_transform(call, scores).astype(numpy.float32)
+        return labels[top_classes(scores)], post_transform(call, scores).astype(numpy.float32)
     if len(per_class) != labels.size:
         call.fail(f"vectors_per_class has {len(per_class)} elements for {labels.size} classes")
     decisions = _pairwise_decisions(call, features, per_class)

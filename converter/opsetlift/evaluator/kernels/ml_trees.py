@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, two_class_scores
+from opsetlift.evaluator.kernels.ml_scores import floats, labels_of, post_transform, top_classes, two_class_scores
 from opsetlift.evaluator.kernels.numeric import as_dtype
 from opsetlift.evaluator.kernels.registry import Call, kernel
 from opsetlift.model.arrays import Array
@@ -133,11 +133,11 @@ def tree_ensemble_classifier(call: Call, x: Array) -> tuple[Array, Array]:
     if labels.size == 2 and base.size < 2 and not votes.targets.any():
         positive = scores[:, 0] + base.sum()
         probabilities = bool((votes.weights >= 0).all())
-        chosen = positive > (0.5 if probabilities else 0)
+        chosen = positive.astype(numpy.float32) > (0.5 if probabilities else 0)
         transformed = two_class_scores(call, positive, complementary=probabilities)
         return labels[chosen.astype(int)], transformed.astype(numpy.float32)
     scores = scores + _base_values(call, labels.size)
-    return labels[scores.argmax(axis=1)], post_transform(call, scores).astype(numpy.float32)
+    return labels[top_classes(scores)], post_transform(call, scores).astype(numpy.float32)
 
 
 @kernel("TreeEnsemble", since=(5,), domain=_DOMAIN)
