@@ -352,13 +352,53 @@ def test_trees_that_are_no_sums_are_refused(more: str, sentence: str) -> None:
     assert sentence in refusal(before, "openvino==2022.3")
 
 
-def test_a_tree_that_is_a_circle_is_refused() -> None:
-    before = regressor("0 0", targets=1)
-    node = before.graph.node[0]
-    for attribute in node.attribute:
-        if attribute.name == "nodes_falsenodeids":
-            attribute.ints[0] = 1  # both children are the same one
-    assert "exactly one root" in refusal(before, "openvino==2022.3") or "child of two" in refusal(before, "opencv==5.0")
+@pytest.mark.parametrize(
+    ("holds", "fails", "sentence"),
+    [
+        ([1, 3, 0, 0], [2, 2, 0, 0], "a node of a tree is the child of two others"),
+        ([1, 3, 0, 0], [1, 2, 0, 0], "a node of a tree is the child of two others"),
+        ([1, 0, 0, 0], [2, 3, 0, 0], "a tree must have exactly one root"),
+    ],
+)
+def test_what_is_no_tree_is_refused(holds: list[int], fails: list[int], sentence: str) -> None:
+    node = f"""y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 1, nodes_treeids = [0, 0, 0, 0],
+        nodes_nodeids = [0, 1, 2, 3], nodes_featureids = [0, 0, 0, 0], nodes_values = [0.5, 0.25, 0.0, 0.0],
+        nodes_modes = ["BRANCH_LEQ", "BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = {holds},
+        nodes_falsenodeids = {fails}, target_treeids = [0, 0], target_nodeids = [2, 3], target_ids = [0, 0],
+        target_weights = [1.0, 2.0]> (x)"""
+    assert sentence in refusal(learnt(node, "float[3,1] y"), "openvino==2022.3")
+
+
+@pytest.mark.parametrize(
+    ("node", "sentence"),
+    [
+        (
+            'y = ai.onnx.ml.SVMRegressor <kernel_type = "RBF", kernel_params = [0.5, 0.0, 3.0], rho = [0.25], '
+            "n_supports = 2, support_vectors = [1.0, 2.0, -1.0], coefficients = [0.5, -0.75]> (x)",
+            "3 values do not fit 2 support vectors",
+        ),
+        (
+            'y = ai.onnx.ml.SVMRegressor <kernel_type = "LINEAR", n_supports = 0, coefficients = [0.5, -0.75]> (x)',
+            "rho must have 1 elements, not 0",
+        ),
+        (
+            'l, y = ai.onnx.ml.SVMClassifier <kernel_type = "LINEAR", rho = [0.25], coefficients = [0.5, -0.75, 1.0], '
+            "classlabels_ints = [0, 1]> (x)",
+            "3 coefficients do not fit 2 classes",
+        ),
+        (
+            'l, y = ai.onnx.ml.SVMClassifier <kernel_type = "LINEAR", rho = [0.25], coefficients = [0.5, -0.75, 1.0], '
+            "vectors_per_class = [1, 1], support_vectors = [1.0, 2.0, 3.0, 4.0], classlabels_ints = [0, 1]> (x)",
+            "3 coefficients do not fit 2 classes",
+        ),
+        ("y = ai.onnx.ml.Imputer <imputed_value_int64s = [3]> (x)", "imputed_value_floats should be defined for float"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_refused(node: str, sentence: str) -> None:
+    outputs = "int64[3] l, float y" if node.startswith("l") else "float y"
+    before = learnt(node, outputs)
+    before.graph.output[-1].type.tensor_type.ClearField("shape")
+    assert sentence in refusal(before, "openvino==2022.3")
 
 
 def test_trees_that_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
