@@ -205,3 +205,80 @@ class TestForRuntimes:
             convert(source, target="openvino==2021.4")
         (answer,) = reach(source, targets=["openvino==2021.4"]).targets
         assert not answer.is_reachable
+
+
+SCAN = """g (float[3,2] x, float[2] i) => (float[2] y, float[3,2] z) {{
+    y, z = Scan <num_scan_inputs = 1{}, body = b (float[2] s, float[2] e) => (float[2] t, float[2] v)
+        {{ t = Add (s, e) v = Exp (t) }}> (i, x)
+}}"""
+ROWS = numpy.arange(6, dtype=numpy.float32).reshape(3, 2)
+
+
+@pytest.mark.parametrize("opset", [9, 11, 16])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "",
+        ", scan_input_directions = [1]",
+        ", scan_output_directions = [1]",
+        ", scan_input_axes = [0], scan_output_axes = [0]",
+    ],
+)
+def test_a_scan_runs_for_each_element(opset: int, attributes: str) -> None:
+    before = text_model(SCAN.format(attributes), opset=opset, ir=7)
+    result = rewritten(UNROLLED, before).model
+    found = operators(result)
+    assert (found.count("Gather"), found.count("Add"), found.count("Exp"), found[-1]) == (3, 3, 3, "Concat")
+    given = {"x": ROWS, "i": numpy.array([0.5, -1], numpy.float32)}
+    one, other = (Evaluator(model).run(given) for model in (before, result))
+    for name, value in one.items():
+        numpy.testing.assert_array_equal(other[name], value)
+
+
+def test_a_scan_goes_along_other_axes() -> None:
+    text = """g (float[2,3] x, float[4,3] w, float[2] i) => (float[2] y, float[2,3] z) {
+        y, z = Scan <num_scan_inputs = 2, scan_input_axes = [-1, 1], scan_output_axes = [-1], body =
+            b (float[2] s, float[2] e, float[4] f) => (float[2] t, float[2] v)
+            { m = ReduceMax <keepdims = 0> (f) t = Add (s, e) v = Mul (t, m) }> (i, x, w)
+    }"""
+    before = text_model(text, opset=12)
+    result = rewritten(UNROLLED, before).model
+    assert "Scan" not in operators(result)
+    given = {"x": ROWS.reshape(2, 3), "w": numpy.ones((4, 3), numpy.float32) * 2, "i": numpy.ones(2, numpy.float32)}
+    one, other = (Evaluator(model).run(given) for model in (before, result))
+    for name, value in one.items():
+        numpy.testing.assert_array_equal(other[name], value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "opset"), [("float[N,2]", 12), ("float[0,2]", 12), ("float[300,2]", 12), ("float[1,3,2]", 8)]
+)
+def test_a_scan_stays_where_its_length_is_not_known_or_large_or_batched(shape: str, opset: int) -> None:
+    text = SCAN.format("").replace("float[3,2] x", f"{shape} x").replace("float[3,2] z", "float z")
+    if opset < 9:
+        text = (
+            text.replace("(i, x)", "(, i, x)")
+            .replace("float[2] i", "float[1,2] i")
+            .replace("float[2] y", "float[1,2] y")
+        )
+    before = text_model(text, opset=opset, ir=4)
+    before.graph.output[1].type.tensor_type.ClearField("shape")
+    assert "Scan" in operators(rewritten(UNROLLED, before).model)
+
+
+def test_a_scan_is_written_out_where_a_runtime_has_neither_it_nor_a_loop() -> None:
+    """As skl2onnx writes distances between rows."""
+    text = """g (float[3,2] x) => (float[3,4] y) <float[4,2] w = {1, 2, 3, 4, 5, 6, 7, 8}> {
+        z, t = Scan <num_scan_inputs = 1, body = b (float[4,2] s, float[2] e) => (float[4,2] o, float[4] v)
+            { o = Identity (s) d = Sub (s, e) v = ReduceSumSquare <axes = [1], keepdims = 0> (d) }> (w, x)
+        y = Sqrt (t)
+    }"""
+    before = text_model(text, opset=11)
+    found = convert(before, target="opencv==5.0")
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    assert "Scan" not in operators(found.model)
+    assert any("runs of loops are written out" in note for note in found.report.notes)
+    assert operators(convert(before, target="onnxruntime==1.10").model)[0] == "Scan"
+    (answer,) = reach(before, targets=["opencv==5.0"]).targets
+    assert answer.is_reachable

@@ -170,25 +170,26 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
 
 
 def is_unrolled_for(job: Job) -> bool:
-    """Whether the runs of Loops are written out: the runtime refuses one of them, or what is in one."""
+    """Whether the runs of Loops and Scans are written out: the runtime refuses one of them, or what is in one."""
     graphs = (graph for one in (job.model.graph, *job.model.functions) for graph in (one, *subgraphs_within(one)))
-    if not any(node.op_type == "Loop" for graph in graphs for node in graph.node):
+    if not any(node.op_type in _LOOPS for graph in graphs for node in graph.node):
         return False
     try:
         # What is noted of the values that a walk adds is of no use to the next one.
         facts = job.facts_of(job.model).renewed()
         run((CHANGE_DTYPES, CONVERT, FIT), replace(job, facts=facts, notes=[], evidence=[]))
     except ConversionRefused as refused:
-        return any(one.operator == "Loop" or _LOOP_BODY in one.path for one in refused.refusals)
+        return any(one.operator in _LOOPS or _LOOP_BODY in one.path for one in refused.refusals)
     return False
 
 
+_LOOPS = ("Loop", "Scan")
 _LOOP_BODY = ".body"
-"""Of the path of what is in a Loop."""
+"""Of the path of what is in one of them."""
 
 
 def _unroll(model: ModelProto, job: Job) -> StageResult:
-    """Write out the runs of Loops whose number is known. Where that fails the model stays as it is."""
+    """Write out the runs of Loops and Scans whose number is known. Where that fails the model stays as it is."""
     from opsetlift.normalizer import UNROLLING, PassFailed
     from opsetlift.pipeline.pass_stages import unrolled
 
@@ -202,7 +203,7 @@ def _unroll(model: ModelProto, job: Job) -> StageResult:
     if not any(counts):
         return model, None
     assert job.options.runtime is not None
-    job.notes.append(f"the runs of Loops are written out, as {job.options.runtime.called} does not take the Loops")
+    job.notes.append(f"the runs of loops are written out, as {job.options.runtime.called} does not take the loops")
     return result, Unrolled(model, result, work)
 
 

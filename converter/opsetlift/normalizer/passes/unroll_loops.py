@@ -1,13 +1,15 @@
-"""A Loop whose number of runs is the same in every run of the model becomes the nodes of its runs.
+"""A Loop or Scan whose number of runs is the same in every run of the model becomes the nodes of its runs.
 
 Opinions differ on whether that is better, as the model grows, so it is done on demand, and for runtimes that do not
 take the Loop. The number is known where the trip count and the condition are constants, or where the condition is
-computed from the number of the run and from states that begin as constants, as the loops of TensorFlow count.
+computed from the number of the run and from states that begin as constants, as the loops of TensorFlow count. A Scan
+(from version 9 on) runs as often as what it scans has elements, where that size is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 import numpy
 import onnx_graphsurgeon as gs
@@ -21,6 +23,8 @@ from opsetlift.normalizer.helpers.editing import new_constant, nodes_of
 from opsetlift.normalizer.rewriting import Context, Pass
 
 _AXES_AS_INPUTS = 13
+_SCAN_WITHOUT_BATCHES = 9
+_NEGATIVE_AXES = 11
 _IDENTITY_OF_ANYTHING = 16
 _BEFORE_STATES = 2
 _MOST_RUNS = 256
@@ -28,34 +32,94 @@ _MOST_NODES = 4096
 """Of all runs of one Loop together."""
 
 
+@dataclass(frozen=True)
+class _Along:
+    """How a Scan goes along an axis."""
+
+    axis: int = 0
+    is_backwards: bool = False
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The runs of a Loop or Scan."""
+
+    count: int
+    states: int
+    """How many values each run takes from the one before."""
+    counts: bool = True
+    """Whether the body's inputs begin with the number of the run and the condition, its outputs with the condition."""
+    scanned: list[_Along] = field(default_factory=list)
+    """Of each input of which a run takes one element."""
+    lists: list[_Along] = field(default_factory=list)
+    """Of each output that has one element of each run."""
+
+
 def unroll_loops(graph: gs.Graph, context: Context) -> None:
-    """Put copies of the body's nodes, one for each run, in the place of the Loop."""
-    for node in nodes_of(graph, "Loop"):
+    """Put copies of the body's nodes, one for each run, in the place of the Loop or Scan."""
+    for node in nodes_of(graph, "Loop", "Scan"):
         body = node.attrs.get("body")
         if not isinstance(body, gs.Graph) or not _can_be_copied(node, body, context):
             continue
-        runs = _number_of_runs(node, body, context)
-        lists = node.outputs[len(node.inputs[_BEFORE_STATES:]) :]
-        if runs is None or runs * len(body.nodes) > _MOST_NODES or (not runs and lists):
+        plan = _plan_of_loop(node, body, context) if node.op == "Loop" else _plan_of_scan(node, body, context)
+        if plan is None or plan.count * len(body.nodes) > _MOST_NODES or (not plan.count and plan.lists):
             continue
         place = next(index for index, one in enumerate(graph.nodes) if one is node)
-        graph.nodes[place : place + 1] = list(_runs(node, body, runs, context))
+        graph.nodes[place : place + 1] = list(_runs(node, body, plan, context))
 
 
 def _can_be_copied(node: gs.Node, body: gs.Graph, context: Context) -> bool:
-    """Whether copies mean the same: what refers to parameters of the function around, or is malformed, stays."""
+    """Whether copies mean the same: what refers to parameters of the function around stays."""
     metadata = metadata_of_graph(body)
     if metadata is not None and metadata.annotations:
         return False
     values = (value for inner in nodes_in(body) for value in inner.attrs.values())
-    if any(isinstance(value, gs.Node.AttributeRef) for value in values):
-        return False
-    states = len(node.inputs[_BEFORE_STATES:])
-    if (len(body.inputs), len(body.outputs)) != (_BEFORE_STATES + states, 1 + len(node.outputs)):
+    if any(isinstance(value, gs.Node.AttributeRef) for value in (*values, *node.attrs.values())):
         return False
     given = [tensor for tensor in node.outputs if not tensor.is_empty()]
     are_tensors = all(context.dtype_of(tensor) is not None for tensor in given)
     return context.opset() >= _IDENTITY_OF_ANYTHING or are_tensors
+
+
+def _plan_of_loop(node: gs.Node, body: gs.Graph, context: Context) -> _Plan | None:
+    """None where the number of runs is not known, or is too large, or the node is malformed."""
+    states = len(node.inputs[_BEFORE_STATES:])
+    if (len(body.inputs), len(body.outputs)) != (_BEFORE_STATES + states, 1 + len(node.outputs)):
+        return None
+    runs = _number_of_runs(node, body, context)
+    return None if runs is None else _Plan(runs, states, lists=[_Along() for _ in node.outputs[states:]])
+
+
+def _plan_of_scan(node: gs.Node, body: gs.Graph, context: Context) -> _Plan | None:
+    """None where the number of runs is not known, or is too large, or the node is malformed."""
+    count = node.attrs.get("num_scan_inputs", 0)
+    states = len(node.inputs) - count
+    lists = len(node.outputs) - states
+    are_as_many = (len(body.inputs), len(body.outputs)) == (len(node.inputs), len(node.outputs))
+    if context.opset() < _SCAN_WITHOUT_BATCHES or not are_as_many or not 0 < count <= len(node.inputs) or lists < 0:
+        return None
+    scanned, given = (
+        [
+            _Along(axis, bool(is_backwards))
+            for axis, is_backwards in zip(
+                node.attrs.get(f"scan_{kind}_axes") or [0] * length,
+                node.attrs.get(f"scan_{kind}_directions") or [0] * length,
+                strict=False,
+            )
+        ]
+        for kind, length in (("input", count), ("output", lists))
+    )
+    shapes = [context.shape_of(tensor) for tensor in node.inputs[states:]]
+    if (len(scanned), len(given)) != (count, lists) or any(shape is None for shape in shapes):
+        return None
+    pairs = [(shape or (), one.axis) for shape, one in zip(shapes, scanned, strict=True)]
+    sizes = {shape[axis] if -len(shape) <= axis < len(shape) else None for shape, axis in pairs}
+    size = sizes.pop()
+    if sizes or not isinstance(size, int) or not 0 < size <= _MOST_RUNS:
+        return None
+    if context.opset() < _NEGATIVE_AXES and any(one.axis < 0 for one in (*scanned, *given)):
+        return None
+    return _Plan(size, states, counts=False, scanned=scanned, lists=given)
 
 
 def _number_of_runs(node: gs.Node, body: gs.Graph, context: Context) -> int | None:
@@ -134,34 +198,46 @@ def _compute(nodes: Collection[gs.Node], known: dict[int, Array], context: Conte
         known.update(zip(map(id, node.outputs), values or (), strict=False))
 
 
-def _runs(node: gs.Node, body: gs.Graph, runs: int, context: Context) -> Iterator[gs.Node]:
-    """The nodes that take the place of a Loop."""
+def _runs(node: gs.Node, body: gs.Graph, plan: _Plan, context: Context) -> Iterator[gs.Node]:
+    """The nodes that take the place of a Loop or Scan."""
     shared = _what_all_runs_read(body, context)
-    states, results = list(node.inputs[_BEFORE_STATES:]), list(node.outputs)
-    lists: list[list[gs.Tensor]] = [[] for _ in results[len(states) :]]
+    first = _BEFORE_STATES if plan.counts else 0
+    states, whole = list(node.inputs[first : first + plan.states]), list(node.inputs[first + plan.states :])
+    results = list(node.outputs)
+    lists: list[list[gs.Tensor]] = [[] for _ in plan.lists]
     node.outputs.clear()
     node.inputs.clear()
     node.attrs = {}
-    for run in range(runs):
-        number, going = (new_constant(numpy.array(one), name, context) for one, name in ((run, "run"), (True, "going")))
-        given = dict(zip(map(id, body.inputs), (number, going, *states), strict=True))
+    for run in range(plan.count):
+        before: list[gs.Tensor] = []
+        if plan.counts:
+            numbers = ((run, "run"), (True, "going"))
+            before = [new_constant(numpy.array(one), name, context) for one, name in numbers]
+        elements = []
+        for tensor, along in zip(whole, plan.scanned, strict=True):
+            place = plan.count - 1 - run if along.is_backwards else run
+            elements.append(gs.Variable(context.fresh_name(f"{tensor.name}_element")))
+            index = new_constant(numpy.array(place), f"{tensor.name}_place", context)
+            yield gs.Node("Gather", attrs={"axis": along.axis}, inputs=[tensor, index], outputs=elements[-1:])
+        given = dict(zip(map(id, body.inputs), (*before, *states, *elements), strict=True))
         copier = Copier(context, {**shared, **given}, {})
         nodes = copier.nodes(body.nodes)
         if nodes:
             context.inherit(nodes[-1], node)
         yield from nodes
-        _, *values = (copier.tensor(tensor) for tensor in body.outputs)
-        states = values[: len(states)]
-        for values_of_runs, value in zip(lists, values[len(states) :], strict=True):
-            values_of_runs.append(value)
+        values = [copier.tensor(tensor) for tensor in body.outputs[1 if plan.counts else 0 :]]
+        states = values[: plan.states]
+        for values_of_runs, value, along in zip(lists, values[plan.states :], plan.lists, strict=True):
+            values_of_runs.insert(0 if along.is_backwards else len(values_of_runs), value)
     for state, result in zip(states, results, strict=False):
         if not result.is_empty():
             yield gs.Node("Identity", inputs=[state], outputs=[result])
-    for values_of_runs, result in zip(lists, results[len(states) :], strict=True):
+    for values_of_runs, result, along in zip(lists, results[plan.states :], plan.lists, strict=True):
         if not result.is_empty():
             rows = [gs.Variable(context.fresh_name(f"{result.name}_row")) for _ in values_of_runs]
-            yield from (_row(value, row, context) for value, row in zip(values_of_runs, rows, strict=True))
-            yield gs.Node("Concat", attrs={"axis": 0}, inputs=rows, outputs=[result])
+            pairs = zip(values_of_runs, rows, strict=True)
+            yield from (_row(value, row, along.axis, context) for value, row in pairs)
+            yield gs.Node("Concat", attrs={"axis": along.axis}, inputs=rows, outputs=[result])
 
 
 def _what_all_runs_read(body: gs.Graph, context: Context) -> dict[int, gs.Tensor]:
@@ -179,18 +255,18 @@ def _what_all_runs_read(body: gs.Graph, context: Context) -> dict[int, gs.Tensor
     return shared
 
 
-def _row(value: gs.Tensor, row: gs.Tensor, context: Context) -> gs.Node:
+def _row(value: gs.Tensor, row: gs.Tensor, axis: int, context: Context) -> gs.Node:
     """The Unsqueeze that makes an element of a list of what a run gives."""
     if context.opset() < _AXES_AS_INPUTS:
-        return gs.Node("Unsqueeze", attrs={"axes": [0]}, inputs=[value], outputs=[row])
-    axes = new_constant(numpy.array([0]), f"{row.name}_axes", context)
+        return gs.Node("Unsqueeze", attrs={"axes": [axis]}, inputs=[value], outputs=[row])
+    axes = new_constant(numpy.array([axis]), f"{row.name}_axes", context)
     return gs.Node("Unsqueeze", inputs=[value, axes], outputs=[row])
 
 
 PASS = Pass(
     name="unroll-loops",
     rewrite=unroll_loops,
-    summary="Replace a Loop whose number of runs is known by the nodes of its runs.",
+    summary="Replace a Loop or Scan whose number of runs is known by the nodes of its runs.",
     is_default=False,
-    operators=frozenset(("Loop",)),
+    operators=frozenset(("Loop", "Scan")),
 )
