@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy
 import onnx
 import pytest
 from onnx import numpy_helper
 
 from opsetlift import ConversionRefused, convert
+from opsetlift.evaluator import Evaluator
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 
@@ -494,3 +496,13 @@ def test_averages_of_integers_are_sums_that_are_divided(runtime: str) -> None:
     assert found[0] == "ReduceSum"
     assert found[-1] == "Div"
     assert operators(converted(text, "openvino==2026.4", opset=12)) == ["ReduceMean"]
+
+
+@pytest.mark.parametrize("runtime", ["openvino==2022.3", "openvino==2026.4"])
+def test_exponentials_of_doubles_are_added_within_their_own_range(runtime: str) -> None:
+    """The attributes of Clip are floats, and hold no double beyond them: an infinity became NaN."""
+    text = "g (double[2,3] x) => (double[2,1] y) { y = ReduceLogSumExp <axes = [1]> (x) }"
+    found = converted(text, runtime)
+    assert "ReduceLogSumExp" not in operators(found)
+    rows = numpy.array([[1e300, 0, 1], [numpy.inf, 2, 3]])
+    numpy.testing.assert_array_equal(Evaluator(found).run({"x": rows})["y"], [[1e300], [numpy.inf]])

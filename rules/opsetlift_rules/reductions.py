@@ -373,7 +373,12 @@ def add_exponentials_of_rows(site: Site) -> None:
     named = None if len(axes) == len(site.shape(0) or ()) else axes
     op, value = site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE), site.input(0)
     end = float(numpy.finfo(numpy_dtype(dtype)).max)
-    largest = op.Clip(op.ReduceMax(value, axes=named, keepdims=1), min=-end, max=end)
+    largest = op.ReduceMax(value, axes=named, keepdims=1)
+    if dtype == "double":  # of which the attributes of Clip, which are floats, do not hold the ends
+        least, most = (site.constant(number, dtype, "end") for number in (-end, end))
+        largest = op.Min(op.Max(largest, least), most)
+    else:
+        largest = op.Clip(largest, min=-end, max=end)
     logarithm = op.Log(op.ReduceSum(op.Exp(op.Sub(value, largest)), axes=named, keepdims=1))
     result = op.Add(logarithm, largest)
     site.replace(result if site.attribute("keepdims", 1) else op.Squeeze(result, axes=axes))
