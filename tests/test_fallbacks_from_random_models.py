@@ -506,3 +506,9 @@ def test_exponentials_of_doubles_are_added_within_their_own_range(runtime: str) 
     assert "ReduceLogSumExp" not in operators(found)
     rows = numpy.array([[1e300, 0, 1], [numpy.inf, 2, 3]])
     numpy.testing.assert_array_equal(Evaluator(found).run({"x": rows})["y"], [[1e300], [numpy.inf]])
+
+
+@pytest.mark.parametrize(("bound", "operator"), [("0.1", "Max"), ("0.5", "Clip")])
+def test_a_bound_of_doubles_is_an_attribute_of_clip_where_it_is_a_float(bound: str, operator: str) -> None:
+    text = f"g (double[3,2] x) => (double[3,2] y) <double c = {{{bound}}}> {{ y = Max (x, c) }}"
+    assert operators(converted(text, "opencv==5.0"))[-1] == operator

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from functools import reduce
 
+import numpy
+
 from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site, is_constant, widen, widen_to_kernel
 from opsetlift.support.refusal import Why
@@ -85,7 +87,11 @@ def clip_or_compute_side_by_side(site: Site) -> None:
         compute_side_by_side(site)
         return
     bound = float(bounds[0].reshape(-1)[0])
-    if (bounds[0] == bound).all() and site.shape(others[0]) == site.shape(site.output(0)) is not None:
+    if (
+        bound == float(numpy.float32(bound))
+        and (bounds[0] == bound).all()
+        and site.shape(others[0]) == site.shape(site.output(0)) is not None
+    ):
         least, most = (bound, math.inf) if site.node.op_type == "Max" else (-math.inf, bound)
         site.replace(site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE).Clip(others[0], min=least, max=most))
 
