@@ -77,6 +77,10 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
 
     Of equal ones the first then comes first, and NaN, the greatest, last.
     """
+    count, dims = site.constant_value(k), site.shape(0) or []
+    length = dims[axis] if -len(dims) <= axis < len(dims) else None
+    if isinstance(length, int) and count is not None and count.size == 1 and 0 <= count.item() <= length:
+        return _least_of_known(site, op, axis, length, int(count.item()))
     position = site.constant([axis], "int64", "axis")
     back = site.constant([-1], "int64", "minus_one")
     turned = op.Slice(data, back, site.constant([_BEFORE_THE_START], "int64", "end"), position, back)
@@ -86,6 +90,16 @@ def _least(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str
     end = op.Sub(back, k) if known is None else site.constant([-1 - int(known.reshape(()))], "int64", "end")
     values, indices = (op.Slice(value, back, end, position, back) for value in sorted_)
     return values, op.Sub(op.Sub(size, site.constant([1], "int64", "one")), indices)
+
+
+def _least_of_known(site: Site, op: Operators, axis: int, length: int, count: int) -> tuple[str, str]:
+    """The same by constant indices, where size and k are known."""
+    backwards = site.constant(numpy.arange(length - 1, -1, -1), "int64", "backwards")
+    last = site.constant(numpy.arange(length - 1, length - 1 - count, -1), "int64", "last")
+    turned = op.Gather(site.input(0), backwards, axis=axis)
+    sorted_ = _greatest(site, op, turned, site.constant([length], "int64", "size"), axis)
+    values, indices = (op.Gather(value, last, axis=axis) for value in sorted_)
+    return values, op.Sub(site.constant(length - 1, "int64", "end"), indices)
 
 
 def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[str, str]:

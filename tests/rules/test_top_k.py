@@ -54,6 +54,18 @@ def test_the_defaults_of_11_are_what_10_does():
     )
 
 
+def test_the_least_of_known_sizes_are_read_from_the_end_of_the_greatest():
+    graph = "g (float[N, 4] x) => (float[N, 2] v, int64[N, 2] i)"
+    check_rewrite(
+        f"{_11} {graph} <int64[1] k = {{2}}> {{ v, i = TopK <largest = 0> (x, k) }}",
+        f"""<ir_version: 5, opset_import: ["": 10]> {graph}
+            <int64[4] b = {{3, 2, 1, 0}}, int64[2] l = {{3, 2}}, int64[1] n = {{4}}, int64 e = {{3}}> {{
+            t = Gather <axis = -1> (x, b) s, p = TopK <axis = -1> (t, n)
+            v = Gather <axis = -1> (s, l) q = Gather <axis = -1> (p, l) i = Sub (e, q)
+        }}""",
+    )
+
+
 @pytest.mark.quick_share(6)
 @pytest.mark.parametrize("target", [10, 9, 7])
 @pytest.mark.parametrize("largest", [0, 1])
