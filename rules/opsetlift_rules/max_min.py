@@ -87,11 +87,9 @@ def clip_or_compute_side_by_side(site: Site) -> None:
         compute_side_by_side(site)
         return
     bound = float(bounds[0].reshape(-1)[0])
-    if (
-        bound == float(numpy.float32(bound))
-        and (bounds[0] == bound).all()
-        and site.shape(others[0]) == site.shape(site.output(0)) is not None
-    ):
+    with numpy.errstate(over="ignore"):
+        is_float = float(numpy.float32(bound)) == bound  # which the attributes of Clip are
+    if is_float and (bounds[0] == bound).all() and site.shape(others[0]) == site.shape(site.output(0)) is not None:
         least, most = (bound, math.inf) if site.node.op_type == "Max" else (-math.inf, bound)
         site.replace(site.op_at(opsets.AXES_OF_SUMS_AS_ATTRIBUTE).Clip(others[0], min=least, max=most))
 

@@ -59,9 +59,13 @@ def test_the_least_of_known_sizes_are_read_from_the_end_of_the_greatest():
     check_rewrite(
         f"{_11} {graph} <int64[1] k = {{2}}> {{ v, i = TopK <largest = 0> (x, k) }}",
         f"""<ir_version: 5, opset_import: ["": 10]> {graph}
-            <int64[4] b = {{3, 2, 1, 0}}, int64[2] l = {{3, 2}}, int64[1] n = {{4}}, int64 e = {{3}}> {{
-            t = Gather <axis = -1> (x, b) s, p = TopK <axis = -1> (t, n)
-            v = Gather <axis = -1> (s, l) q = Gather <axis = -1> (p, l) i = Sub (e, q)
+            <int64[4] v_backwards = {{3, 2, 1, 0}}, int64[2] v_last = {{3, 2}},
+            int64[1] v_size = {{4}}, int64 v_end = {{3}}> {{
+            v_Gather = Gather <axis = -1> (x, v_backwards)
+            v_TopK, v_TopK_1 = TopK <axis = -1> (v_Gather, v_size)
+            v = Gather <axis = -1> (v_TopK, v_last)
+            v_Gather_2 = Gather <axis = -1> (v_TopK_1, v_last)
+            i = Sub (v_end, v_Gather_2)
         }}""",
     )
 
