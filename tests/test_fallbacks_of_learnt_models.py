@@ -471,3 +471,25 @@ def test_label_encoder_compares_where_there_is_none() -> None:
     before.opset_import[1].version = 2
     for runtime in ("openvino==2021.4", "openvino==2022.3", "opencv==5.0"):
         assert "Gather" in in_steps(before, runtime, ROWS[:3])
+
+
+def test_columns_of_a_vector_are_gathered_from_it() -> None:
+    """As skl2onnx looks labels up: OpenCV 4.14 gathers integers by a product with a table of floats."""
+    text = """<ir_version: 7, opset_import: ["": 13, "ai.onnx.ml": 1]> g (float[3,2] x) => (int64[1,3] y)
+        <int32[2] labels = {5, 7}>
+        { i = ArgMax <axis = 1> (x) z = ai.onnx.ml.ArrayFeatureExtractor (labels, i) y = Cast <to = 7> (z) }"""
+    before = onnx.parser.parse_model(text)
+    for runtime, operator in (("opencv==4.14", "MatMul"), ("opencv==5.0", "Gather"), ("openvino==2022.3", "Gather")):
+        found = convert(before, target=runtime)
+        assert found.certificate is not None
+        assert found.certificate.is_proven
+        assert operator in operators(found.model)
+
+
+def test_places_of_the_greatest_are_squeezed_as_floats_where_integers_are_not() -> None:
+    text = """<ir_version: 7, opset_import: ["": 13]> g (float[3,2] x) => (int64[3] y) <float[2] c = {0.5, 1.0}>
+        { s = Add (x, c) y = ArgMax <axis = 1, keepdims = 0> (s) }"""
+    found = convert(onnx.parser.parse_model(text), target="opencv==4.14")
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    assert "Squeeze" in operators(found.model)

@@ -19,10 +19,8 @@ def gather_columns(site: Site) -> None:
     data, rank = site.input(0), site.rank(0, because="the last axis is counted from the front")
     if rank == 0:
         site.refuse(Why.INVALID_MODEL, "the input must have at least one axis")
-    if rank == 1:
-        data = op.Unsqueeze(data, site.constant([0], "int64", "axes"))
-    columns = op.Reshape(site.input(1), site.constant([-1], "int64", "row"))
-    site.replace(op.Gather(data, columns, axis=max(rank - 1, 1)))
+    columns = op.Reshape(site.input(1), site.constant([1, -1] if rank == 1 else [-1], "int64", "row"))
+    site.replace(op.Gather(data, columns, axis=rank - 1))
 
 
 def compare_with_the_threshold(site: Site) -> None:
