@@ -493,3 +493,31 @@ def test_places_of_the_greatest_are_squeezed_as_floats_where_integers_are_not() 
     assert found.certificate is not None
     assert found.certificate.is_proven
     assert "Squeeze" in operators(found.model)
+
+
+@pytest.mark.parametrize("votes", ["0 0", "0 12"])
+def test_votes_of_a_tenth_are_a_tie_at_one_half_for_doubles_as_well(votes: str) -> None:
+    """Ten trees that are leaves and one with a branch; the fifth of a tie of floats is above one half in double."""
+    labels = 2 if votes == "0 0" else 3
+    before = classifier(votes, [0.1, *[0.2] * (len(votes.replace(" ", "")) - 1)], labels)
+    before.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
+    node = before.graph.node[0]
+    more = {"treeids": range(1, 5), "nodeids": [0] * 4, "ids": [0] * 4, "weights": [0.1] * 4}
+    for attribute in node.attribute:
+        name = attribute.name.removeprefix("class_")
+        if attribute.name.startswith("class_"):
+            (attribute.floats if name == "weights" else attribute.ints).extend(more[name])
+        elif attribute.name == "nodes_treeids":
+            attribute.ints.extend(range(1, 5))
+        elif attribute.name == "nodes_modes":
+            attribute.strings.extend([b"LEAF"] * 4)
+        elif attribute.name.startswith("nodes_"):
+            (attribute.floats if attribute.floats else attribute.ints).extend([0] * 4)
+    found = convert(before, target="openvino==2026.4")
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+    rows = ROWS[:3].astype(numpy.float64)
+    one, other = (Evaluator(model).run({"x": rows}) for model in (before, found.model))
+    assert one["y"].tolist() == other["y"].tolist()
+    if labels == 2:
+        assert one["y"].tolist() == [0, 0, 1]

@@ -47,7 +47,8 @@ def take_the_class_of_the_greatest_score(site: Site) -> None:
         other = op.Sub(site.constant([1.0], _stage(site), "one"), scores) if transform == "NONE" else op.Neg(scores)
         scores = op.Concat(other, scores, axis=1)
     else:
-        place = op.ArgMax(scores, axis=1, keepdims=0)
+        # The class is decided by the scores as floats, which is what the node gives.
+        place = op.ArgMax(_in_float(site, op, scores), axis=1, keepdims=0)
     labels = numpy.array(texts or numbers, object if texts else numpy.int64)
     label = label_at(site, op, labels, place) if site.is_read(0) else None
     site.replace(label, _in_float(site, op, transformed(op, transform, scores)) if site.is_read(1) else None)

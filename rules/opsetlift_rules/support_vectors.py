@@ -52,7 +52,8 @@ def vote_by_pairs(site: Site) -> None:
             site.refuse(Why.INVALID_MODEL, f"{len(coefficients)} coefficients do not fit {len(labels)} classes")
         matrix = coefficients.reshape(len(labels), -1).T
         scores = _decisions(site, op, rows, matrix, dtype)
-        place = op.ArgMax(scores, axis=1, keepdims=0)
+        # The class is decided by the scores as floats, which is what the node gives.
+        place = op.ArgMax(cast(op, scores, dtype, "float"), axis=1, keepdims=0)
     else:
         if len(per_class) != len(labels) or len(coefficients) != (len(labels) - 1) * count or len(labels) < TWO:
             site.refuse(Why.INVALID_MODEL, f"{len(coefficients)} coefficients do not fit {len(labels)} classes")

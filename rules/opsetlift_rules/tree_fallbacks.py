@@ -25,10 +25,12 @@ def vote_for_all_targets_or_multiply(site: Site) -> None:
     if site.computes("TreeEnsembleRegressor", T=site.dtype(0)):
         _vote_for_all(site, "target", targets)
         return
+    if transform not in TRANSFORMS:
+        return
     trees = old_trees(site, "target")
     op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), dtype_for(site, trees)
     sums = sums_of_votes(site, op, rows_of(site, op, dtype), trees, targets, dtype)
-    if transform not in TRANSFORMS or sums is None:
+    if sums is None:
         return
     site.rounds()
     if aggregate == "AVERAGE":
@@ -48,24 +50,28 @@ def vote_for_all_classes_or_multiply(site: Site) -> None:
         if len(labels) > TWO:
             _vote_for_all(site, "class", len(labels))
         return
+    if transform not in TRANSFORMS:
+        return
     trees, base = old_trees(site, "class"), numbers(site, "base_values")
     votes = [vote for leaf in leaves(trees) for vote in leaf.votes]
     is_one_score = len(labels) == TWO and len(base) < TWO and not any(target for target, _ in votes)
     op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), dtype_for(site, trees)
     sums = sums_of_votes(site, op, rows_of(site, op, dtype), trees, 1 if is_one_score else len(labels), dtype)
-    if transform not in TRANSFORMS or sums is None:
+    if sums is None:
         return
     site.rounds()
     scores = _with_base_values(site, op, sums, dtype)
+    # The class is decided by the scores as floats, which is what the node gives.
+    given = cast(op, scores, dtype, "float")
     if is_one_score:
         is_probability = all(weight >= 0 for _, weight in votes)
-        limit = site.constant(0.5 if is_probability else 0.0, dtype, "threshold")
-        place = op.Cast(op.Greater(op.Squeeze(scores, site.constant([1], "int64")), limit), to="int64")
+        limit = site.constant(0.5 if is_probability else 0.0, "float", "threshold")
+        place = op.Cast(op.Greater(op.Squeeze(given, site.constant([1], "int64")), limit), to="int64")
         is_complement = is_probability and transform == "NONE"
         other = op.Sub(site.constant(1.0, dtype, "one"), scores) if is_complement else op.Neg(scores)
         scores = str(op.Concat(other, scores, axis=1))
     else:
-        place = op.ArgMax(scores, axis=1, keepdims=0)
+        place = op.ArgMax(given, axis=1, keepdims=0)
     label = label_at(site, op, labels, place) if site.is_read(0) else None
     site.replace(label, cast(op, transformed(op, transform, scores), dtype, "float") if site.is_read(1) else None)
 
