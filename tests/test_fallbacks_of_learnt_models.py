@@ -486,15 +486,6 @@ def test_columns_of_a_vector_are_gathered_from_it() -> None:
         assert operator in operators(found.model)
 
 
-def test_places_of_the_greatest_are_squeezed_as_floats_where_integers_are_not() -> None:
-    text = """<ir_version: 7, opset_import: ["": 13]> g (float[3,2] x) => (int64[3] y) <float[2] c = {0.5, 1.0}>
-        { s = Add (x, c) y = ArgMax <axis = 1, keepdims = 0> (s) }"""
-    found = convert(onnx.parser.parse_model(text), target="opencv==4.14")
-    assert found.certificate is not None
-    assert found.certificate.is_proven
-    assert "Squeeze" in operators(found.model)
-
-
 @pytest.mark.parametrize("votes", ["0 0", "0 12"])
 def test_votes_of_a_tenth_are_a_tie_at_one_half_for_doubles_as_well(votes: str) -> None:
     """Ten trees that are leaves and one with a branch; the fifth of a tie of floats is above one half in double."""

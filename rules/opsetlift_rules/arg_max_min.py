@@ -64,13 +64,8 @@ def compare_with_the_extreme_or_widen(site: Site) -> None:
         if counts_back:
             make_axis_non_negative(site)
         if not site.attribute("keepdims", 1):
-            op, axis = site.op_at(opsets.AXES_AS_INPUTS), site.attribute("axis", 0)
-            kept, named = site.op.copy(site.input(0), keepdims=1), site.constant([axis], "int64", "axes")
-            length = shape[axis] if (shape := site.shape(0)) and -len(shape) <= axis < len(shape) else None
-            if not site.computes("Squeeze", T="int64") and isinstance(length, int) and length <= _MOST_IN_FLOAT:
-                site.replace(op.Cast(op.Squeeze(op.Cast(kept, to="float"), named), to="int64"))
-            else:
-                site.replace(op.Squeeze(kept, named))
+            axis = site.constant([site.attribute("axis", 0)], "int64", "axes")
+            site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(site.input(0), keepdims=1), axis))
         if counts_back or site.is_replaced:
             return
     if widen_to_kernel(site) or site.dtype(0) != "int64":
@@ -82,9 +77,6 @@ def compare_with_the_extreme_or_widen(site: Site) -> None:
     is_extreme = op.Equal(site.input(0), extreme)
     site.replace(site.op.copy(op.Cast(is_extreme if is_max else op.Not(is_extreme), to="float")))
 
-
-_MOST_IN_FLOAT = 1 << 24
-"""Floats hold all integers up to this one."""
 
 _AXIS = "11 adds negative axes and forbids empty inputs, which have no extreme"
 _TIES = "11 leaves open which of several equal extremes is found; runtimes have always taken the first, as 12 says"
