@@ -175,7 +175,7 @@ def gather_by_slices_or_products(site: Site) -> None:
     Of a vector, what follows is taken from a row, as some runtimes take vectors for columns.
 
     For the product each index becomes a row that is 1 in its column, and 0 in all others. It selects finite numbers as
-    they are, but for -0, and integers that floats hold.
+    they are, but for -0.
     """
     shape, indices, wanted = known_shape(site, 0), site.constant_value(1), known_shape(site, 1)
     if shape is None or wanted is None:
@@ -227,19 +227,12 @@ def _selected(site: Site, op: Operators, axis: int, length: int, count: int) -> 
     rows = op.Expand(from_front, site.constant([count, length], "int64", "shape"))
     distances = op.Abs(op.Sub(rows, site.constant(numpy.arange(length, dtype=numpy.float32), hint="positions")))
     is_at = op.Relu(op.Add(op.Neg(distances), one))
-    selected = op.MatMul(is_at, site.constant(table.reshape(length, -1).astype(numpy.float32), hint="table"))
-    return str(selected if table.dtype == numpy.float32 else op.Cast(selected, to=str(site.dtype(0))))
+    return str(op.MatMul(is_at, site.constant(table.reshape(length, -1), hint="table")))
 
 
 def _is_kept_by_products(table: Array) -> bool:
-    if table.dtype.kind in "iu":
-        return bool(((table <= _MOST_IN_FLOAT) & (table >= -_MOST_IN_FLOAT)).all())
     is_float = table.dtype == numpy.float32
     return is_float and bool(numpy.isfinite(table).all()) and not (numpy.signbit(table) & (table == 0)).any()
-
-
-_MOST_IN_FLOAT = 1 << 24
-"""Floats hold all integers up to this one."""
 
 
 _EXAMPLES = "13 rewrites the examples and adds bfloat16"
