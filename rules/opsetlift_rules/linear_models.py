@@ -11,7 +11,16 @@ from opsetlift.rulebook.rule import Fallback, rounding
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.learnt_models import DOMAIN, TRANSFORMS, TWO, cast, label_at, rows_of, transformed
+from opsetlift_rules.helpers.learnt_models import (
+    DOMAIN,
+    TRANSFORMS,
+    TWO,
+    cast,
+    label_at,
+    rows_of,
+    stage_of,
+    transformed,
+)
 
 
 def multiply_by_the_coefficients(site: Site) -> None:
@@ -44,7 +53,11 @@ def take_the_class_of_the_greatest_score(site: Site) -> None:
     if sets == 1 and len(texts or numbers) == TWO:
         place = op.Squeeze(op.Greater(scores, _zero(site)), site.constant([1], "int64"))
         place = op.Cast(place, to="int64")
-        other = op.Sub(site.constant([1.0], _stage(site), "one"), scores) if transform == "NONE" else op.Neg(scores)
+        other = (
+            op.Sub(site.constant([1.0], stage_of(site.dtype(0)), "one"), scores)
+            if transform == "NONE"
+            else op.Neg(scores)
+        )
         scores = op.Concat(other, scores, axis=1)
     else:
         # The class is decided by the scores as floats, which is what the node gives.
@@ -71,13 +84,8 @@ def _sets_of_a_classifier(site: Site, labels: int) -> int:
     return labels
 
 
-def _stage(site: Site) -> str:
-    """The dtype to compute in: the specification gives none, and float holds no other dtype of the input."""
-    return "float" if site.dtype(0) == "float" else "double"
-
-
 def _zero(site: Site) -> str:
-    return site.constant(0.0, _stage(site), "zero")
+    return site.constant(0.0, stage_of(site.dtype(0)), "zero")
 
 
 def _scores(site: Site, op: Operators, sets: int) -> str:
@@ -89,7 +97,7 @@ def _scores(site: Site, op: Operators, sets: int) -> str:
             Why.INVALID_MODEL,
             f"{len(coefficients)} coefficients and {len(intercepts)} intercepts do not fit {sets} sets of them",
         )
-    stage = _stage(site)
+    stage = stage_of(site.dtype(0))
     rows = rows_of(site, op, stage)
     matrix = numpy.array(coefficients, numpy.float32).reshape(sets, -1).T
     scores = str(op.MatMul(rows, site.constant(matrix.tolist(), stage, "coefficients")))
@@ -97,7 +105,7 @@ def _scores(site: Site, op: Operators, sets: int) -> str:
 
 
 def _in_float(site: Site, op: Operators, scores: str) -> str:
-    return cast(op, scores, _stage(site), "float")
+    return cast(op, scores, stage_of(site.dtype(0)), "float")
 
 
 _ONE_BY_ONE = "products, sums and transforms are rounded one after the other"

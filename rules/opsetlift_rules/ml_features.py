@@ -10,7 +10,7 @@ from opsetlift.rulebook.site import Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING
-from opsetlift_rules.helpers.learnt_models import DOMAIN, cast
+from opsetlift_rules.helpers.learnt_models import DOMAIN, cast, stage_of
 
 
 def gather_columns(site: Site) -> None:
@@ -77,7 +77,7 @@ def divide_by_the_norm(site: Site) -> None:
     norm, dtype = site.attribute("norm", "MAX"), site.dtype(0)
     if norm not in _NORMS:
         return
-    op, stage = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS, ""), _stage(dtype)
+    op, stage = site.op_at(opsets.REDUCTION_AXES_AS_INPUTS, ""), stage_of(dtype)
     rows = _in_stage(op, site.input(0), dtype)
     divisor = op.emit(_NORMS[norm], rows, site.constant([-1], "int64"))
     is_zero = op.Cast(op.Equal(divisor, site.constant(0.0, stage, "zero")), to=stage)
@@ -94,7 +94,7 @@ def subtract_and_multiply(site: Site) -> None:
             site.set_attribute(name, [_NEUTRAL[name]] * len(other))
         return
     site.rounds()
-    op, stage = site.op_at(opsets.AXES_AS_INPUTS, ""), _stage(dtype)
+    op, stage = site.op_at(opsets.AXES_AS_INPUTS, ""), stage_of(dtype)
     value = _in_stage(op, site.input(0), dtype)
     for operator, name in (("Sub", "offset"), ("Mul", "scale")):
         numbers = site.attribute(name, [])
@@ -109,13 +109,8 @@ _NEUTRAL = {"offset": 0.0, "scale": 1.0}
 _NORMS = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}
 
 
-def _stage(dtype: str) -> str:
-    """The dtype to compute in: the specification gives none, and float holds no other dtype of the input."""
-    return "float" if dtype == "float" else "double"
-
-
 def _in_stage(op: Operators, value: str, dtype: str) -> str:
-    return cast(op, value, dtype, _stage(dtype))
+    return cast(op, value, dtype, stage_of(dtype))
 
 
 def _in_float(op: Operators, value: str, stage: str) -> str:

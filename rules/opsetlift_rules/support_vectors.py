@@ -14,7 +14,16 @@ from opsetlift.rulebook.rule import Fallback, rounding
 from opsetlift.rulebook.site import Array, Operators, Site
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.learnt_models import DOMAIN, TRANSFORMS, TWO, cast, label_at, rows_of, transformed
+from opsetlift_rules.helpers.learnt_models import (
+    DOMAIN,
+    TRANSFORMS,
+    TWO,
+    cast,
+    label_at,
+    rows_of,
+    stage_of,
+    transformed,
+)
 
 
 def add_kernels_of_support_vectors(site: Site) -> None:
@@ -22,7 +31,7 @@ def add_kernels_of_support_vectors(site: Site) -> None:
     transform, supports = site.attribute("post_transform", "NONE"), site.attribute("n_supports", 0)
     if transform not in TRANSFORMS:
         return
-    op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), _stage(site)
+    op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), stage_of(site.dtype(0))
     rows = rows_of(site, op, dtype)
     kernels = _kernels(site, op, rows, supports, dtype) if supports > 0 else rows
     coefficients = numpy.array(site.attribute("coefficients", []), numpy.float32)[:, None]
@@ -44,7 +53,7 @@ def vote_by_pairs(site: Site) -> None:
         return
     texts = [one.decode("utf-8") for one in site.attribute("classlabels_strings", [])]
     labels = numpy.array(texts or site.attribute("classlabels_ints", []), object if texts else numpy.int64)
-    op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), _stage(site)
+    op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), stage_of(site.dtype(0))
     rows, count = rows_of(site, op, dtype), sum(per_class)
     coefficients = numpy.array(site.attribute("coefficients", []), numpy.float32)
     if not count:
@@ -134,11 +143,6 @@ def _rho(site: Site, count: int) -> list[float]:
     if len(values) < count:
         site.refuse(Why.INVALID_MODEL, f"rho must have {count} elements, not {len(values)}")
     return [float(one) for one in values[:count]]
-
-
-def _stage(site: Site) -> str:
-    """The dtype to compute in: the specification gives none, and float holds no other dtype of the input."""
-    return "float" if site.dtype(0) == "float" else "double"
 
 
 _ULPS = 1024

@@ -12,6 +12,11 @@ TRANSFORMS = {"NONE": "", "LOGISTIC": "Sigmoid", "SOFTMAX": "Softmax"}
 """The post transforms that are operators. SOFTMAX_ZERO and PROBIT are none, and nodes with them stay."""
 
 
+def stage_of(dtype: str | None) -> str:
+    """The dtype to compute in: the specification gives none, and float holds no other dtype of the input."""
+    return "float" if dtype == "float" else "double"
+
+
 def cast(op: Operators, value: str, dtype: str, wanted: str) -> str:
     """A value of one dtype in another, or as it is."""
     return value if dtype == wanted else str(op.Cast(value, to=wanted))
