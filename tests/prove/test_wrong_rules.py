@@ -12,7 +12,7 @@ from itertools import product
 import pytest
 
 from opsetlift.proof import Outcome, prove_models
-from tests.prove.conversions import conversion, model
+from tests.prove.conversions import Conversion, conversion, model, trace_of
 
 OPSETS = (13, 14)
 
@@ -354,6 +354,18 @@ def test_a_rule_that_reads_a_single_element_too_many_is_refuted() -> None:
         f"n = Mul (x, o) k = Where (g, n, o) {node} y = Add (s, k)"
     )
     source = conversion(graph % node.replace("s =", "y ="), after, (20, 22), claims=[(0, 0, 8)], ulps=8)
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
+
+
+def test_a_rule_that_is_wrong_where_the_greatest_of_a_row_is_zero_is_refuted() -> None:
+    """The others are negative then: rows of positive or negative numbers alone, or of zeros, do not tell."""
+    graph = '<ir_version: 8, opset_import: ["": %d, "ai.onnx.ml": 1]> g (float[2, 3] x) => (float[2, 3] y) { %s }'
+    after = (
+        "k = Constant <value = float {0}> () m = ReduceMax <axes = [1]> (x) z = Equal (m, k) c = Cast <to = 1> (z) "
+        "d = Sub (m, c) y = Div (x, d)"
+    )
+    before = model(graph % (13, 'y = ai.onnx.ml.Normalizer <norm = "MAX"> (x)'))
+    source = Conversion(before, model(graph % (14, after)), trace_of(claims=[(0, 0, 6)], ulps=8))
     assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]
 
 

@@ -29,28 +29,43 @@ CallSite = tuple[str, int, str]
 
 def specialisable(model: ModelProto, keys: set[FunctionKey]) -> set[FunctionKey]:
     """Those of `keys` that copies would tell more of, outer ones first; where there are none, such callers."""
-    functions = {function_key(function): function for function in model.functions}
-    calls: dict[FunctionKey, list[NodeProto]] = {key: [] for key in functions}
-    callers: dict[FunctionKey, set[FunctionKey]] = {key: set() for key in functions}
-    for _, _, node in _nodes("", model.graph):
-        if (key := called_function_key(node)) in calls:
-            calls[key].append(node)
-    for caller, function in functions.items():
-        for _, _, node in _nodes("", function):
-            if (key := called_function_key(node)) in calls:
-                calls[key].append(node)
-                callers[key].add(caller)
-    above = {key: _all_above(key, callers) for key in functions}
+    above = _callers_above(model)
+    telling = _telling(model)
     with_callers = keys.union(*(above[key] for key in keys))
     for candidates in (keys, with_callers):
-        telling = {
-            key
-            for key in candidates
-            if len(calls[key]) != 1 or any(_tells_more(functions[key], node) for node in calls[key])
-        }
-        if outermost := {key for key in telling if telling.isdisjoint(above[key])}:
+        found = telling & candidates
+        if outermost := {key for key in found if found.isdisjoint(above[key])}:
             return outermost
     return set()
+
+
+def final_functions(model: ModelProto) -> set[FunctionKey]:
+    """The functions of which no copies would tell more, neither of themselves nor of what calls them."""
+    telling = _telling(model)
+    return {key for key, above in _callers_above(model).items() if key not in telling and above.isdisjoint(telling)}
+
+
+def _telling(model: ModelProto) -> set[FunctionKey]:
+    """The functions of which copies would tell more than they do."""
+    functions = {function_key(function): function for function in model.functions}
+    calls: dict[FunctionKey, list[NodeProto]] = {key: [] for key in functions}
+    for container in (model.graph, *model.functions):
+        for _, _, node in _nodes("", container):
+            if (key := called_function_key(node)) in calls:
+                calls[key].append(node)
+    return {
+        key for key, nodes in calls.items() if len(nodes) != 1 or any(_tells_more(functions[key], one) for one in nodes)
+    }
+
+
+def _callers_above(model: ModelProto) -> Mapping[FunctionKey, set[FunctionKey]]:
+    """For each function those that call it, and those that call these."""
+    callers: dict[FunctionKey, set[FunctionKey]] = {function_key(function): set() for function in model.functions}
+    for function in model.functions:
+        for _, _, node in _nodes("", function):
+            if (key := called_function_key(node)) in callers:
+                callers[key].add(function_key(function))
+    return {key: _all_above(key, callers) for key in callers}
 
 
 def uncalled(model: ModelProto) -> list[FunctionProto]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from onnx import ModelProto, NodeProto, OperatorSetIdProto
 
-from opsetlift.conversion.specialise import CallSite, specialisable, specialise, uncalled
+from opsetlift.conversion.specialise import CallSite, final_functions, specialisable, specialise, uncalled
 from opsetlift.conversion.walk import WalkState, walk_model
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import without_weights
@@ -71,6 +71,9 @@ class DryRuns:
     def __init__(
         self, source: ModelProto, base_dir: str, facts: ModelFacts | None = None, names: Names | None = None
     ) -> None:
+        self.source = source
+        self.specialised: DryRuns | None = None
+        """Those of the model in which functions were copied for their callers, as a walk asked for it."""
         self._light = without_weights(source)
         self._facts = facts or ModelFacts(source, base_dir)
         self._names = names or Names(source, self._facts.tables.index)
@@ -131,13 +134,19 @@ def walked_copy(
         start = ModelProto()
         start.CopyFrom(source)
         start.opset_import.add(domain=AI_ONNX, version=targets[AI_ONNX])
+    while until_refused and dry is not None and dry.specialised is not None:
+        # Of the result nothing but the verdict is wanted: the copies that another walk needed serve this one.
+        dry = dry.specialised
+        start = dry.source
     calls: list[CallSite] = []
     while True:
-        walk = _walk(start, source, targets, rule_book, exact, base_dir, facts, dry, runtime)
-        # Functions that are refused are copied for their callers, all of them at once.
-        walk.ends_when_refused = until_refused and not start.functions
+        shared = dry if dry is not None and dry.source is start else None
+        walk = _walk(start, targets, rule_book, exact, base_dir, facts if start is source else None, shared, runtime)
+        walk.ends_when_refused = until_refused
+        # Other functions that are refused are copied for their callers, all of them at once.
+        walk.final_functions = final_functions(start) if until_refused and start is not source else set()
         walk.only_counts = only_counts
-        walk.is_dry = dry is not None and start is source
+        walk.is_dry = shared is not None
         walk_model(walk)
         if asked is not None:
             asked.note(walk)
@@ -146,10 +155,12 @@ def walked_copy(
         if not walk.refusals:
             break
         generic = specialisable(start, _functions_refused(start, walk.refusals))
-        if not generic or len(start.functions) > _MOST_FUNCTIONS:
+        if walk.is_over or not generic or len(start.functions) > _MOST_FUNCTIONS:
             raise ConversionRefused(walk.refusals)
         start, sites = specialise(start, generic)
         calls += sites
+        if shared is not None and until_refused:
+            dry = shared.specialised = DryRuns(start, base_dir)
     applied = _trace_of_source(walk.trace, source, start, calls)
     _stamp(walk.model, targets)
     left_out = [path for path in map(function_path, uncalled(source)) if path in walk.trace.dropped_functions]
@@ -184,7 +195,6 @@ def _trace_of_source(
 
 def _walk(
     start: ModelProto,
-    source: ModelProto,
     targets: Mapping[str, int],
     rule_book: RuleBook,
     exact: bool,
@@ -193,8 +203,6 @@ def _walk(
     dry: DryRuns | None,
     runtime: Target | None,
 ) -> WalkState:
-    if start is not source:
-        facts = dry = None
     if dry is not None:
         facts = dry.facts()
         names = dry.names()

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from opsetlift.conversion.walk.equal_sites import given_site_key
 from opsetlift.conversion.walk.scope import ScopeWalk
 from opsetlift.conversion.walk.state import WalkState
+from opsetlift.model.scopes import function_key
 
 
 def walk_model(walk: WalkState) -> None:
@@ -16,7 +17,13 @@ def walk_model(walk: WalkState) -> None:
         walk: Its `refusals` and `faults` tell afterwards whether the result may be used.
     """
     ScopeWalk(walk, walk.model.graph, walk.facts.graph).run()
-    for before, function in zip(walk.facts.model.functions, walk.model.functions, strict=True):
+    functions = list(zip(walk.facts.model.functions, walk.model.functions, strict=True))
+    functions.sort(key=lambda both: function_key(both[0]) not in walk.final_functions)
+    for before, function in functions:
+        if walk.is_over:
+            return
+        if function_key(before) not in walk.final_functions:
+            walk.ends_when_refused = False
         ScopeWalk(walk, function, walk.facts.function_scope(before)).run()
 
 

@@ -63,7 +63,7 @@ class ScopeWalk(NodeWalk):
                 route = self._route_below_introduction(node) or route
             if route is not None:
                 self._take(index, node, route)
-                if self.walk.refusals and self.walk.ends_when_refused:
+                if self.walk.is_over:
                     return
             if spelt != node.domain:
                 self._applied.setdefault(index, [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 
 from onnx import ModelProto
 
@@ -10,6 +10,7 @@ from opsetlift.conversion.walk.converted_site import ConvertedSite
 from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.facts import ModelFacts
 from opsetlift.model.names import Names
+from opsetlift.model.scopes import FunctionKey
 from opsetlift.rulebook.book import RuleBook
 from opsetlift.rulebook.routes import Routes
 from opsetlift.rulebook.trace import ConversionTrace
@@ -60,7 +61,9 @@ class WalkState:
         self.faults: list[Fault] = []
         """Defects of rules, or of the walk itself."""
         self.ends_when_refused = False
-        """Whether the first refusal is enough."""
+        """Whether the first refusal is enough, unless it is in a function of which copies may tell more."""
+        self.final_functions: Set[FunctionKey] = frozenset()
+        """Functions of which they do not."""
         self.has_parts = False
         """Whether a value has been replaced by its parts."""
         self.only_counts = False
@@ -74,6 +77,11 @@ class WalkState:
         """By the same keys, nodes that were refused."""
         self.kernels_asked: set[tuple[str, str]] = set()
         """The operators, by domain and name, of which rules asked whether the runtime has a kernel."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there was a refusal that is enough."""
+        return bool(self.refusals) and self.ends_when_refused
 
     @property
     def wants_verdict_only(self) -> bool:

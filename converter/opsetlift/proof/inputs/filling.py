@@ -37,6 +37,9 @@ LARGEST_NEIGHBOURS, SMALLEST_NEIGHBOURS = "next to the largest", "next to the sm
 ASCENDING_ROWS = "ascending rows"
 """Rows of ascending positive numbers of all magnitudes: boxes that end after they begin, by little or by much."""
 
+POSITIVE_AND_ZEROS, NEGATIVE_AND_ZEROS = "positive and zeros", "negative and zeros"
+"""Numbers of one sign and zeros, which are then the least or the greatest of a row."""
+
 BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "ascending", "largest", "smallest")
 """For sites that keep every bit."""
 
@@ -59,6 +62,8 @@ ROUNDING = (
     "one NaN",
     ALIKE,
     "positive",
+    POSITIVE_AND_ZEROS,
+    NEGATIVE_AND_ZEROS,
 )
 """For sites that may round: one sign in a tensor, far from the extremes. Where terms cancel or overflow half-way,
 another order of summation is far off in units of the result, and no bound of a rounding rule could hold."""
@@ -121,6 +126,8 @@ _WORDS = {
     "large positive": "large positive numbers",
     "large negative": "large negative numbers",
     "tiny positive": "tiny positive numbers",
+    POSITIVE_AND_ZEROS: "positive numbers and zeros",
+    NEGATIVE_AND_ZEROS: "negative numbers and zeros",
     "ascending": "ascending numbers",
 }
 
@@ -219,6 +226,9 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             return rng.uniform(0.5, 2.0, shape)
         case "negative":
             return -rng.uniform(0.5, 2.0, shape)
+        case "positive and zeros" | "negative and zeros":
+            sign = 1 if strategy == POSITIVE_AND_ZEROS else -1
+            return sign * rng.uniform(0.5, 2.0, shape) * _zeros_and_ones(shape, rng)
         case "wide positive":
             return 2.0 ** rng.uniform(-6, 6, shape)
         case "ascending rows":
@@ -245,6 +255,14 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
             number = 1.0 if rng.random() < 0.5 else rng.uniform(-4, 4)
             return number * (1 + _NEAR[rng.integers(len(_NEAR), size=shape)] * float(float_limits(dtype).eps))
     return numpy.arange(1, 1 + math.prod(shape))
+
+
+def _zeros_and_ones(shape: Shape, rng: numpy.random.Generator) -> Any:
+    """Both in each row of two elements or more."""
+    values = numpy.asarray(rng.integers(2, size=shape))
+    if shape and shape[-1] > 1:
+        values[..., -1] = 1 - values[..., 0]
+    return values
 
 
 def _alike_rows(shape: Shape, rng: numpy.random.Generator) -> Any:
@@ -276,6 +294,11 @@ def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.r
             return -rng.integers(min(1, high), min(4, high), size=shape, endpoint=True) if low else numpy.zeros(shape)
         case "positive" | "numbers as text" | "alike rows" | "tiny positive":
             return rng.integers(min(1, high), min(4, high), size=shape, endpoint=True)
+        case "positive and zeros":
+            return rng.integers(1, min(4, high), size=shape, endpoint=True) * _zeros_and_ones(shape, rng)
+        case "negative and zeros":
+            most = min(4, high) if low else 0
+            return -rng.integers(min(1, most), most, size=shape, endpoint=True) * _zeros_and_ones(shape, rng)
         case "ones":
             return numpy.full(shape, min(1, high))
         case "neighbours" | "next to the largest" | "next to the smallest":

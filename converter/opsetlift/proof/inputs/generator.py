@@ -165,6 +165,11 @@ TURNS_NOT_FINITE = 24
 In half of the turns the others are whole numbers: positions then lie on elements, and weights are 0.
 """
 
+MORE_NOT_FINITE = 4
+"""So many times as often where no input has more than `FEW_ELEMENTS`: a tensor of more has many others beside it."""
+
+FEW_ELEMENTS = 4
+
 TURNS_OF_RUNS = 5
 """How often one input holds few special values, each many times in a row: windows and rows hold one value alone."""
 
@@ -616,9 +621,10 @@ class InputGenerator:
         """
         names = list(self._float_pools) if self._builder.rounding and self._kept else []
         rng = self._builder.rng
+        are_few = all(numpy.size(case.values[name]) <= FEW_ELEMENTS for _, case in self._kept for name in names)
         for name in names:
             places: list[int] = []
-            for turn in range(TURNS_NOT_FINITE):
+            for turn in range(TURNS_NOT_FINITE * (MORE_NOT_FINITE if are_few else 1)):
                 _, case = self._any_kept()
                 # Single numbers are thresholds, unless all inputs are.
                 several = [one for one in names if numpy.size(case.values[one]) > 1] or names
