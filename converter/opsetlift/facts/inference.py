@@ -26,6 +26,7 @@ from opsetlift.facts.wrongly_inferred_axes import with_axes_inferred_rightly
 from opsetlift.facts.wrongly_inferred_scales import resampled_types
 from opsetlift.facts.wrongly_inferred_scores import with_scores_inferred_rightly
 from opsetlift.facts.wrongly_inferred_slices import with_slices_inferred_rightly
+from opsetlift.facts.wrongly_inferred_spectra import with_half_spectra
 from opsetlift.facts.wrongly_inferred_splits import with_splits_inferred_rightly
 from opsetlift.facts.wrongly_inferred_windows import with_windows_inferred_rightly
 from opsetlift.model.arrays import Array, tensor_of
@@ -138,7 +139,8 @@ def _inferred_types(
         return found_in_body
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
-        return with_uninferred_shapes(read, definition, question.ask(read), type_of)
+        answer = with_half_spectra(read, question.ask(read), type_of, constant)
+        return with_uninferred_shapes(read, definition, answer, type_of)
     except ONNX_ERRORS:
         # onnx cannot make sense of the node: nothing is known of its outputs.
         if not definition.takes_subgraphs:

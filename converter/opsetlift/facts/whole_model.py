@@ -16,6 +16,7 @@ from opsetlift.facts.wrongly_inferred_axes import hide_wrongly_inferred_axes
 from opsetlift.facts.wrongly_inferred_scales import hide_wrongly_inferred_scales
 from opsetlift.facts.wrongly_inferred_scores import infer_scores_rightly
 from opsetlift.facts.wrongly_inferred_slices import hide_wrongly_inferred_slices
+from opsetlift.facts.wrongly_inferred_spectra import hide_wrongly_inferred_spectra
 from opsetlift.facts.wrongly_inferred_splits import hide_wrongly_inferred_splits
 from opsetlift.facts.wrongly_inferred_windows import infer_windows_rightly
 from opsetlift.model.arrays import array_of
@@ -64,6 +65,7 @@ def whole_model_types(model: ModelProto, *, twice: bool) -> tuple[Types, Types]:
     hide_wrongly_inferred_axes(by_operator, opset)
     hide_wrongly_inferred_scales(by_operator, light.graph.initializer)
     hide_wrongly_inferred_slices(by_operator, opset)
+    hide_wrongly_inferred_spectra(by_operator)
     hide_wrongly_inferred_splits(by_operator)
     infer_windows_rightly(by_operator)
     infer_scores_rightly(by_operator)
