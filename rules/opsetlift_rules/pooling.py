@@ -149,21 +149,21 @@ def write_dilations_and_ceil_mode_out(site: Site) -> None:
         put_maxima_before(site)
 
 
-def compute_8_bit_integers_in_float16(site: Site) -> None:
-    """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float16.
+def compute_8_bit_integers_in_float(site: Site) -> None:
+    """Compute MaxPool-12 of int8 and uint8, which MaxPool-11 does not take, in float, which runtimes compute.
 
-    A window without elements gives the least value of the dtype, which is -inf in float16.
+    A window without elements gives the least value of the dtype, which is -inf in float.
     """
     dtype = site.dtype(0)
     if dtype not in ("int8", "uint8"):
         return
     if not windows_of(site).may_cover_pads_only():
-        widen(site, "float16")
+        widen(site, "float")
         return
     op = site.op
-    results = site.op.copy(op.Cast(site.input(0), to="float16"))
+    results = site.op.copy(op.Cast(site.input(0), to="float"))
     maxima, *indices = [results] if isinstance(results, str) else results
-    least = site.constant(numpy.iinfo(numpy_dtype(dtype)).min, "float16", "least")
+    least = site.constant(numpy.iinfo(numpy_dtype(dtype)).min, "float", "least")
     site.replace(op.Cast(op.Max(maxima, least), to=dtype), *indices)
 
 
@@ -283,7 +283,7 @@ STEPS = [
     Step("MaxPool", 1, 8, up=unchanged, down=compute_indices_of_maxima, because=_SECOND_OUTPUT),
     Step("MaxPool", 8, 10, up=unchanged, down=_MAXIMA_OF_SLICES, because=_ROUNDED_DOWN),
     Step("MaxPool", 10, 11, up=unchanged, down=unchanged, because=_DEFAULTS),
-    Step("MaxPool", 11, 12, up=unchanged, down=compute_8_bit_integers_in_float16, because=_SLIPS),
+    Step("MaxPool", 11, 12, up=unchanged, down=compute_8_bit_integers_in_float, because=_SLIPS),
     Step("MaxPool", 12, 22, up=unchanged, down=_EXCLUDE_WINDOWS_AND_CAST_BFLOAT16, because=_LATE),
     Step("LpPool", 1, 2, up=_INTEGRAL_P, down=convert_p_to_a_float),
     Step("LpPool", 2, 11, up=unchanged, down=unchanged, because=_DEFAULTS),

@@ -17,8 +17,8 @@ _WIDER_DTYPES = {
     "uint2": ("uint8", "int8", "int16", "int32", "int64", "float", "double"),
     "int4": ("int8", "int16", "int32", "int64", "float", "double"),
     "uint4": ("uint8", "int8", "int16", "int32", "int64", "float", "double"),
-    "int8": ("int16", "int32", "int64", "float16", "float", "double"),
-    "uint8": ("int16", "uint16", "int32", "uint32", "int64", "float16", "float", "double"),
+    "int8": ("int16", "int32", "int64", "float", "float16", "double"),
+    "uint8": ("int16", "uint16", "int32", "uint32", "int64", "float", "float16", "double"),
     "int16": ("int32", "int64", "float", "double"),
     "uint16": ("int32", "uint32", "int64", "float", "double"),
     "int32": ("int64", "double"),
@@ -35,7 +35,8 @@ _WIDER_DTYPES = {
     "bfloat16": ("float", "double"),
     "float": ("double",),
 }
-"""Wider dtypes by dtype, the one to prefer first: integers in integers, then the narrowest."""
+"""Wider dtypes by dtype, the one to prefer first: integers in integers, then float, which runtimes compute, then the
+narrowest."""
 
 _FLOAT8_WITH_INFINITY = "float8e5m2"
 
