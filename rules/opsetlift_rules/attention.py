@@ -116,9 +116,10 @@ def decompose_attention(site: Site) -> None:
     biased = op.Add(capped, bias) if bias else capped
     weights = _softmax(site, op, biased, dtype)
     if bias:
-        # A fully masked row gives zeros, not NaN.
-        lowest = site.constant(-numpy.inf, dtype, "lowest")
-        is_masked = op.Equal(op.ReduceMax(bias, site.constant([-1], "int64")), lowest)
+        # A fully masked row gives zeros, not NaN. The largest of only -inf is a finite number in some runtimes.
+        is_lowest = op.Cast(op.Equal(bias, site.constant(-numpy.inf, dtype, "lowest")), to="float")
+        least = op.ReduceMin(is_lowest, site.constant([-1], "int64"))
+        is_masked = op.Equal(least, site.constant(1.0, "float", "one"))
         weights = op.Where(is_masked, zero(site, dtype), weights)
     result = _weighted(site, op, weights, _for_all_heads(site, op, value, query))
     if is_packed:

@@ -63,9 +63,13 @@ def _scan(site: Site, op: Operators, axis: int, rank: int) -> str:
     dims = site.shape(0) or []
     others = [position for position in range(rank) if position != axis]
     shape = op.Shape(value)
-    slice_shape = op.Gather(shape, site.constant(others, "int64"), axis=0)
     is_exclusive, is_reverse = (bool(site.attribute(name, 0)) for name in ("exclusive", "reverse"))
-    states = [_filled(op, slice_shape, number[operator], compute_dtype) for number in (_START, _BEFORE_THE_FIRST)]
+    numbers = [number[operator] for number in (_START, _BEFORE_THE_FIRST)]
+    if others:
+        slice_shape = op.Gather(shape, site.constant(others, "int64"), axis=0)
+        states = [_filled(op, slice_shape, number, compute_dtype) for number in numbers]
+    else:
+        states = [site.constant(number, compute_dtype, "start") for number in numbers]
     may_be_empty = not isinstance(dims[axis], int) or dims[axis] == 0
     if may_be_empty:
         # Without iterations a Scan does not know the shape of its outputs: one on an extra last value is added.
