@@ -487,9 +487,9 @@ class TestNodesThatOnnxruntimeMerges:
 
 
 class TestCastsThatAreUndone:
-    """Two Casts stay apart by a product with one, in the dtype between them, so that no fraction is lost."""
+    """Two Casts stay apart by a Reshape between them, so that no fraction is lost."""
 
-    def test_floats_between_them_are_multiplied_as_floats(self, tmp_path: Path) -> None:
+    def test_floats_between_them_are_reshaped(self, tmp_path: Path) -> None:
         target = tmp_path / "casts.toml"
         target.write_text(
             'title = "Casts"\n[sources]\nmade = "made up"\n[[release]]\nversions = ["1"]\n[[form]]\noperator = "Cast"\n'
@@ -497,9 +497,9 @@ class TestCastsThatAreUndone:
         )
         text = "g (double[2] x) => (double[2] y) { c = Cast <to = 1> (x) y = Cast <to = 11> (c) }"
         found = converted(text, str(target))
-        assert operators(found) == ["Mul"]
+        assert operators(found) == ["Reshape"]
         assert Evaluator(found).run({"x": numpy.array([0.5, -1.25])})["y"].tolist() == [0.5, -1.25]
-        refused(text.replace("to = 1>", "to = 16>"), str(target), because="keep two Casts apart in bfloat16")
+        assert operators(converted(text.replace("[2]", "[N]"), str(target))) == ["Shape", "Reshape"]
 
     @pytest.mark.parametrize("dtype", ["double", "float16"])
     def test_fractions_stay(self, dtype: str) -> None:
@@ -615,7 +615,8 @@ class TestTruthValuesThatAreMoved:
             f"g ({source}) => (float[{shape}] y) {constants[:-1]}, float half = {{0.5}}> "
             f"{{ {name} = Greater (x, half) c = {node} y = Cast <to = 1> (c) }}"
         )
-        assert node.split()[0] in operators(converted(text, "opencv==4.14"))
+        operator = node.split()[0].replace("Flatten", "Reshape")
+        assert operator in operators(converted(text, "opencv==4.14"))
 
     def test_of_unknown_sizes_are_refused(self) -> None:
         text = "g (float[] x, int64[] i) => (bool[] y) { b = Cast <to = 9> (x) y = GatherND (b, i) }"
@@ -1549,7 +1550,7 @@ class TestFormsThatOpenCVComputesOtherwise:
             (
                 "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[5] s = {1,2,3,4,5}> { y = PRelu (x, s) }",
                 "opencv==5.0",
-                "slopes of channels",
+                "",
                 "g (float[2,3,4,5] x) => (float[2,3,4,5] y) <float[3,1,1] s = {1,2,3}> { y = PRelu (x, s) }",
             ),
             (
@@ -1918,13 +1919,13 @@ class TestRowsOfCasts:
         ("runtime", "count", "written"),
         [
             ("onnxruntime==0.3", 2, ["Cast", "Cast"]),
-            ("onnxruntime==0.3", 3, ["Cast", "Cast", "Mul", "Cast"]),
+            ("onnxruntime==0.3", 3, ["Cast", "Cast", "Reshape", "Cast"]),
             ("onnxruntime==0.5", 3, ["Cast", "Cast", "Cast"]),
-            ("onnxruntime==0.5", 4, ["Cast", "Cast", "Cast", "Mul", "Cast"]),
+            ("onnxruntime==0.5", 4, ["Cast", "Cast", "Cast", "Reshape", "Cast"]),
             ("onnxruntime==1.0", 4, ["Cast", "Cast", "Cast", "Cast"]),
         ],
     )
-    def test_a_product_with_one_keeps_them_apart(self, runtime: str, count: int, written: list[str]) -> None:
+    def test_a_reshape_keeps_them_apart(self, runtime: str, count: int, written: list[str]) -> None:
         casts = " ".join(f"c{number + 1} = Cast <to = 1> (c{number})" for number in range(count))
         text = f"g (float[2,3] x) => (float[2,3] y) {{ c0 = Neg (x) {casts} y = Abs (c{count}) }}"
         found = converted(text, runtime, opset=8).graph.node

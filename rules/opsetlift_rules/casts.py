@@ -8,9 +8,8 @@ CastLike  15: introduced · 19 to 25: as Cast
 from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
-from opsetlift.rulebook.site import Site, dtype_attribute
+from opsetlift.rulebook.site import Site, dtype_attribute, known_shape
 from opsetlift.specification.dtypes import element_type
-from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
 
@@ -45,18 +44,14 @@ def replace_with_cast(site: Site) -> None:
     site.replace(site.op.Cast(site.input(0), to=site.dtype(1)))
 
 
-def multiply_by_one_in_between(site: Site) -> None:
-    """Keep a Cast and the Cast back apart: some optimisers drop both, and fractions stay."""
-    value, op = site.input(0), site.op_at(opsets.INTEGERS_IN_ARITHMETIC)
-    dtype = site.dtype(value)
-    if dtype in NARROW_INTEGERS or dtype == "bool":
-        dtype, value = "int64", op.Cast(value, to="int64")
-    if dtype not in _MULTIPLIED:
-        site.refuse(Why.DTYPE_NOT_AVAILABLE, f"no Mul by one can keep two Casts apart in {dtype}")
-    site.set_input(0, op.Mul(value, site.constant(1, dtype, "one")))
+def reshape_in_between(site: Site) -> None:
+    """Keep a Cast and the one before it apart by a Reshape to the same shape: some optimisers merge or drop both."""
+    value, shape = site.input(0), known_shape(site, 0)
+    op = site.op_at(opsets.INTEGERS_IN_ARITHMETIC)
+    site.set_input(0, op.Reshape(value, op.Shape(value) if shape is None else site.constant(shape, "int64", "shape")))
 
 
-def compare_truncate_or_multiply_by_one(site: Site) -> None:
+def compare_truncate_or_reshape(site: Site) -> None:
     """Compute a Cast with other operators, for runtimes that leave the numbers as they are; else keep two Casts apart.
 
     To booleans it is a comparison with 0, of narrow integers as floats. Between floats and integers, fractions are
@@ -77,15 +72,20 @@ def compare_truncate_or_multiply_by_one(site: Site) -> None:
         site.set_input(0, site.op.Not(site.op.Not(site.input(0))))
         return
     if dtype not in FLOATING or dtype_attribute(site, "to") not in integers or not site.computes("Floor", T=dtype):
-        multiply_by_one_in_between(site)
+        reshape_in_between(site)
         return
-    op, value = site.op, site.input(0)
-    whole = op.Sub(op.Floor(op.Relu(value)), op.Floor(op.Relu(op.Neg(value))))
-    site.set_input(0, op.Floor(whole))
+    op, value, is_vector = site.op, site.input(0), len(site.shape(0) or ()) == 1
+    if is_vector:
+        # Some runtimes mix up the memory of several steps on vectors.
+        value = op.Reshape(value, site.constant([1, -1], "int64", "row"))
+    whole = op.Floor(op.Sub(op.Floor(op.Relu(value)), op.Floor(op.Relu(op.Neg(value)))))
+    if is_vector:
+        site.replace(op.Reshape(op.copy(whole), site.constant([-1], "int64", "vector")))
+    else:
+        site.set_input(0, whole)
 
 
 _WIDE_INTEGERS = frozenset(["int32", "uint32", "int64", "uint64"])
-_MULTIPLIED = frozenset(["float16", "float", "double"]) | _WIDE_INTEGERS
 
 _RANGES = (
     "13 defines the results for values out of range, which 9 leaves open: integers lose their higher "
@@ -113,5 +113,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Cast", compare_truncate_or_multiply_by_one),
+    Fallback("Cast", compare_truncate_or_reshape),
 ]

@@ -22,6 +22,7 @@ from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import input_operands, operands
 from opsetlift.targets.bounds import may_be_negative
+from opsetlift.targets.narrowing_casts import follows_a_narrowing_cast
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.tree_votes import may_leave_out_votes
 
@@ -106,6 +107,8 @@ class Form:
     """Inputs whose rank is known."""
     undoes_cast: bool = False
     """Whether it casts back to the dtype from which a Cast before it came."""
+    follows_narrowing_cast: bool = False
+    """Whether it casts on what a Cast before it lost numbers of, to more than that dtype holds or to truth values."""
     input_counts: frozenset[int] = frozenset()
     """Numbers of inputs of which it has one."""
     has_outputs: frozenset[int] = frozenset()
@@ -411,6 +414,7 @@ class Form:
             (self.cuts_sizes, _cuts_sizes),
             (self.has_more_rows, lambda node, _, scope: _has_more_rows(scope.shape(node.input[0]))),
             (self.undoes_cast, lambda node, _, scope: _undoes_the_cast_before(node, scope)),
+            (self.follows_narrowing_cast, lambda node, _, scope: follows_a_narrowing_cast(node, scope)),
             (self.gives_constants, lambda node, _, scope: _gives_a_constant(node, scope)),
             (self.has_other_numbers, lambda node, _, scope: not _moves_truth_values(node, scope)),
             (self.stored_dtypes, self._stores_one_of_the_dtypes),
@@ -523,7 +527,7 @@ class Form:
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
-            if self.undoes_cast or self.has_other_powers or self.reads_copies
+            if self.undoes_cast or self.follows_narrowing_cast or self.has_other_powers or self.reads_copies
             else 1,
         )
 

@@ -133,9 +133,11 @@ before it), `leaps` (lists with a number that is not one more than the one befor
 not the shape of the first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size
 beside that axis differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1),
 `stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks
-of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name) and
-`undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs of operators
-that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with the runtime.
+of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name),
+`follows_narrowing_cast` (it casts on what a Cast before it lost numbers of, to more than that dtype holds or to truth
+values) and `undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs
+of operators that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with
+the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
 `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs
