@@ -9,6 +9,7 @@ from onnx import helper, numpy_helper
 
 from opsetlift.evaluator import Evaluator
 from tests.test_fallbacks import converted, operators
+from tests.test_fallbacks_for_other_runtimes import refused
 
 OPENCV_4 = ["opencv==4.5", "opencv==4.14"]
 
@@ -109,15 +110,26 @@ def test_blocks_of_vectors_are_no_rows() -> None:
 
 
 class TestLpNormalization:
-    """Onnxruntime up to 0.5 counts only its last axis from the back, OpenVINO up to 2022 divides zeros by zero."""
+    """Onnxruntime up to 1.5 leaves the memory of zeros as it finds it, OpenVINO up to 2022 divides zeros by zero."""
 
-    @pytest.mark.parametrize(("axis", "expected"), [(-1, -1), (-2, 1), (1, 1)])
-    def test_counts_its_axis_from_the_front(self, axis: int, expected: int) -> None:
+    @pytest.mark.parametrize("axis", [-1, -2, 1])
+    def test_stays_where_zeros_are_computed(self, axis: int) -> None:
         text = f"g (float[2,3,4] x) => (float[2,3,4] y) {{ y = LpNormalization <axis = {axis}> (x) }}"
-        (node,) = converted(text, "onnxruntime==0.5", opset=9).graph.node
-        assert helper.get_node_attr_value(node, "axis") == expected
-        (node,) = converted(text, "onnxruntime==1.0", opset=9).graph.node
+        (node,) = converted(text, "onnxruntime==1.6", opset=9).graph.node
         assert helper.get_node_attr_value(node, "axis") == axis
+
+    @pytest.mark.parametrize("runtime", ["onnxruntime==0.2", "onnxruntime==1.1"])
+    @pytest.mark.parametrize("dtype", ["float", "double"])
+    def test_of_double_is_the_quotient_where_sums_are_computed(self, runtime: str, dtype: str) -> None:
+        text = f"g ({dtype}[2,3] x) => ({dtype}[2,3] y) {{ y = LpNormalization <axis = 0> (x) }}"
+        if (runtime, dtype) == ("onnxruntime==0.2", "double"):
+            refused(text, runtime, opset=8, because="leaves the memory of what has a norm of 0")
+            return
+        found = converted(text, runtime, opset=8)
+        assert "LpNormalization" not in operators(found)
+        given = numpy.array([[0, 0, 3], [0, 0, -4]], dtype=dtype if dtype == "double" else "float32")
+        (result,) = Evaluator(found).run({"x": given}).values()
+        assert numpy.allclose(result, [[0, 0, 0.6], [0, 0, -0.8]])
 
     @pytest.mark.parametrize("order", [1, 2])
     @pytest.mark.parametrize("runtime", ["openvino==2021.4", "openvino==2022.3", "opencv==4.14"])

@@ -12,6 +12,8 @@ PRelu                          6: -consumed_inputs · 7: the slope is broadcast 
 
 from __future__ import annotations
 
+import numpy
+
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
@@ -158,6 +160,16 @@ def compute_integer_prelu_by_sign(site: Site) -> None:
     site.replace(op.Add(op.Max(value, zero), op.Mul(site.input(1), op.Min(value, zero))))
 
 
+def multiply_the_negative_part(site: Site) -> None:
+    """Replace PRelu with relu(x) - slope * relu(-x), for runtimes that take slopes of channels only."""
+    slope = site.constant_value(1)
+    if site.dtype(0) != "float" or slope is None or not numpy.isfinite(slope).all():
+        return
+    site.rounds()
+    op, value = site.op_at(opsets.BFLOAT16), site.input(0)
+    site.replace(op.Sub(op.Relu(value), op.Mul(op.Relu(op.Neg(value)), site.input(1))))
+
+
 def apply_slopes_to_images(site: Site) -> None:
     """Give sequences, tensors of rank 3, a last axis of size 1, for runtimes whose PRelu takes images only.
 
@@ -236,11 +248,17 @@ _BOUNDED_SOFTPLUS = rounding(
     because="a kernel may give a number below x, which is not taken then",
 )
 
+_BY_PARTS = rounding(
+    multiply_the_negative_part,
+    ulps=1,
+    because="the product of a negative zero and a slope is a negative zero, and the difference is none",
+)
+
 FALLBACKS = [
     Fallback("HardSigmoid", clip_a_straight_line),
     Fallback("LeakyRelu", multiply_by_slopes),
     Fallback("Softsign", divide_by_one_more_than_the_magnitude),
-    Fallback("PRelu", apply_slopes_to_images),
+    Fallback("PRelu", apply_slopes_to_images, otherwise=_BY_PARTS),
     Fallback("Relu", replace_relu_with_max, otherwise=compute_side_by_side),
     Fallback("Sigmoid", separate_from_the_node_before, otherwise=compute_side_by_side),
     Fallback("Softplus", _BOUNDED_SOFTPLUS),

@@ -83,15 +83,20 @@ def decompose_one_hot(site: Site) -> None:
     site.replace(site.op.Gather(site.input(2), is_hot, axis=0))
 
 
+def compare_with_all_classes(site: Site) -> None:
+    """Replace OneHot of any version with Equal and a Gather from the values."""
+    if site.opset > opsets.NON_NEGATIVE_INDICES:
+        make_indices_and_axis_non_negative(site)
+    decompose_one_hot(site)
+
+
 def cast_indices_and_depth_to_int64(site: Site) -> None:
     """Cast indices and depth to int64, as the specification says; reshape the depth to [1], as old runtimes require.
 
     Without a kernel for the dtype of the values, OneHot is decomposed.
     """
     if not site.computes("OneHot", T1="int64", T2="int64", T3=site.dtype(2)):
-        if site.opset > opsets.NON_NEGATIVE_INDICES:
-            make_indices_and_axis_non_negative(site)
-        decompose_one_hot(site)
+        compare_with_all_classes(site)
         return
     op = site.op_at(opsets.BFLOAT16)
     for position in (0, 1):
@@ -112,5 +117,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("OneHot", cast_indices_and_depth_to_int64),
+    Fallback("OneHot", cast_indices_and_depth_to_int64, otherwise=compare_with_all_classes),
 ]

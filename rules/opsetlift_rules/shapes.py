@@ -400,19 +400,21 @@ _VECTOR_OF_AXES = "23 says that axes are a 1D tensor"
 
 
 def reshape_a_sum_or_take_the_largest_of_one(site: Site) -> None:
-    """Change the shape and put a Sum before a volume, or make a scalar of one number as the largest of all.
+    """Change the shape and put a Sum before a volume; a scalar is the largest number of all, or made by Squeeze.
 
     Else it is kept apart from the node before.
     """
-    if len(site.shape(0) or ()) > _IMAGE:
+    if known_shape(site, site.output(0)) == []:
+        take_the_largest_of_one(site)
+        if not site.is_replaced:
+            site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.input(0)))
+    elif len(site.shape(0) or ()) > _IMAGE:
         read = site.input(0)
         cast_or_remove_allowzero(site)
         if not site.is_replaced and site.input(0) == read:
             put_a_sum_before_a_volume(site)
     else:
-        take_the_largest_of_one(site)
-        if not site.is_replaced:
-            put_maxima_before(site)
+        put_maxima_before(site)
 
 
 def take_the_largest_of_one(site: Site) -> None:

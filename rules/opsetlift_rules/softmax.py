@@ -115,7 +115,11 @@ def divide_by_the_norm(site: Site) -> None:
     op, value = site.op_at(opsets.BFLOAT16), site.input(0)
     wide = COMPUTED_IN.get(str(dtype), str(dtype))
     widened = op.Cast(value, to=wide) if wide != dtype else value
-    norm = op.emit(f"ReduceL{order}", widened, axes=[axis], keepdims=1)
+    if order == 2 and not site.computes("ReduceL2", T=wide):
+        squares = op.Mul(widened, widened)
+        norm = op.Sqrt(op.ReduceSum(squares, site.constant([axis], "int64", "axes"), keepdims=1))
+    else:
+        norm = op.emit(f"ReduceL{order}", widened, axes=[axis], keepdims=1)
     zero = site.constant(0, wide, "zero")
     result = op.Where(op.Equal(norm, zero), zero, op.Div(widened, norm))
     site.replace(op.Cast(result, to=dtype) if wide != dtype else result)
