@@ -120,8 +120,10 @@ def divide_by_the_norm(site: Site) -> None:
         norm = op.Sqrt(op.ReduceSum(squares, site.constant([axis], "int64", "axes"), keepdims=1))
     else:
         norm = op.emit(f"ReduceL{order}", widened, axes=[axis], keepdims=1)
-    zero = site.constant(0, wide, "zero")
-    result = op.Where(op.Equal(norm, zero), zero, op.Div(widened, norm))
+    # No Where, which early opsets lack: 0 is divided by 1.
+    is_zero = op.Cast(op.Equal(norm, site.constant(0, wide, "zero")), to=wide)
+    kept = op.Mul(widened, op.Sub(site.constant(1, wide, "one"), is_zero))
+    result = op.Div(kept, op.Add(norm, is_zero))
     site.replace(op.Cast(result, to=dtype) if wide != dtype else result)
 
 
