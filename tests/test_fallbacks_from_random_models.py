@@ -209,7 +209,7 @@ class TestLargeNumbers:
     """For which a runtime gives NaN or infinity where others do not: all of 44 and above, and differences above 88."""
 
     def test_have_a_tangent_of_one_in_opencv_5(self) -> None:
-        text = "g (float[3] x) => (float[3] y) { y = Tanh (x) }"
+        text = "g (float[3,1] x) => (float[3,1] y) { y = Tanh (x) }"
         assert operators(converted(text, "opencv==5.0")) == ["Clip", "Tanh"]
         assert operators(converted(text, "opencv==4.14")) == ["Tanh"]
 

@@ -61,7 +61,15 @@ def test_openvino_selects_no_class_by_a_negative_number() -> None:
 
 def test_opencv_computes_steps_on_vectors_as_rows() -> None:
     text = "g (float[1,1,1,3] x) => (float[3] y) <int64[1] s = {3}> { a = Reshape (x, s) b = Abs (a) y = Sqrt (b) }"
-    assert operators(converted(text, "opencv==4.14")) == ["Reshape", "Abs", "Reshape", "Sqrt", "Reshape"]
+    assert operators(converted(text, "opencv==4.14")) == [
+        "Reshape",
+        "Reshape",
+        "Abs",
+        "Reshape",
+        "Reshape",
+        "Sqrt",
+        "Reshape",
+    ]
     text = "g (float[1,1,1,3] x) => (int32[3] y) <int64[1] s = {3}> { a = Reshape (x, s) y = Cast <to = 6> (a) }"
     found = [node for node in converted(text, "opencv==4.14").graph.node if node.op_type in ("Relu", "Floor")]
     assert {node.input[0] for node in found}.isdisjoint(["a"])
@@ -107,3 +115,133 @@ def test_openvino_puts_blocks_into_images_alone() -> None:
 def test_a_running_product_of_a_vector_starts_with_a_constant() -> None:
     text = "g (double[5] x) => (double[5] y) <int32 a = {0}> { y = CumProd (x, a) }"
     assert operators(converted(text, "openvino==2026.4", opset=26)) == ["Scan"]
+
+
+_FUNCTIONS_OF_NUMBERS = [
+    *("Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor"),
+    *("Gelu", "HardSwish", "Log", "Mish", "Round", "Selu", "Sign", "Sin", "Sinh", "Sqrt", "Swish", "Tan"),
+    "ThresholdedRelu",
+]
+
+
+class TestVectorsInOpenCV:
+    """4.14 gives a vector that lies where another value was another shape, and then fails on functions of it."""
+
+    @pytest.mark.parametrize("operator", _FUNCTIONS_OF_NUMBERS)
+    def test_are_rows(self, operator: str) -> None:
+        text = f"g (float[3] x) => (float[3] y) {{ a = Identity (x) y = {operator} (a) }}"
+        found = converted(text, "opencv==4.14", opset={"Gelu": 20, "Mish": 18, "Swish": 24}.get(operator, 15))
+        read = {name: node.op_type for node in found.graph.node for name in node.output}
+        functions = [node for node in found.graph.node if node.op_type == operator]
+        assert all(read[node.input[0]] == "Reshape" for node in functions)
+
+    def test_of_truth_values_are_rows(self) -> None:
+        text = "g (float[3] x) => (float[3] y) { a = Cast <to = 9> (x) b = Not (a) y = Cast <to = 1> (b) }"
+        found = converted(text, "opencv==4.14").graph
+        rows = {node.output[0] for node in found.node if node.op_type == "Reshape"}
+        makers = {node.output[0]: node for node in found.node}
+        read = [makers[node.input[0]] for node in found.node if node.op_type == "Not"]
+        assert read
+        assert all(node.op_type == "Cast" and node.input[0] in rows for node in read)
+
+    @pytest.mark.parametrize("operator", ["Celu", "HardSigmoid", "LeakyRelu", "Neg", "Reciprocal", "Relu", "Softsign"])
+    def test_are_rows_of_other_operators(self, operator: str) -> None:
+        text = f"g (float[3] x) => (float[3] y) {{ y = {operator} (x) }}"
+        assert "Reshape" in operators(converted(text, "opencv==4.14"))
+
+    def test_single_numbers_that_others_read_are_refused(self) -> None:
+        text = "g (float[2,3] x) => (float y) { a = ReduceMax <keepdims = 0> (x) b = Exp (a) y = Add (b, a) }"
+        refused(text, "opencv==4.14", because="no function of a single number that others read, too")
+
+
+def test_opencv_gets_what_rules_compute_from_constants() -> None:
+    text = """g (float[1,2,3,4] q) => (float[1,2,3,4] y) <float[1,1,2,4] k = {1, 2, 3, 4, 5, 6, 7, 8},
+        float[1,1,2,4] v = {1, 2, 3, 4, 5, 6, 7, 8}> { y = Attention (q, k, v) }"""
+    found = converted(text, "opencv==4.14", opset=23)
+    constants = {tensor.name for tensor in found.graph.initializer}
+    assert not [node.op_type for node in found.graph.node if constants.issuperset(node.input)]
+
+
+class TestOutputsThatNodesRead:
+    """OpenCV loses those that it computes within the layer that it makes of a node and its readers."""
+
+    TEXT = """g (float[2,3] x) => (float[2,4] y, float[2,4] w)
+        <float[3,4] k = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, float[4] b = {1, 2, 3, 4}>
+        { w = MatMul (x, k) y = Add (w, b) }"""
+
+    @pytest.mark.parametrize("runtime", ["opencv==4.14", "opencv==5.0"])
+    def test_are_read_through_an_identity(self, runtime: str) -> None:
+        found = converted(self.TEXT, runtime)
+        assert operators(found) == ["MatMul", "Identity", "Add"]
+        assert found.graph.node[0].output[0] == "w"
+
+    def test_others_stay(self) -> None:
+        assert operators(converted(self.TEXT.replace(", float[2,4] w", ""), "opencv==5.0")) == ["MatMul", "Add"]
+
+    def test_are_not_added_to_a_convolution(self) -> None:
+        text = """g (float[1,2,3,4] x) => (float[1,2,3,4] y, float[1,2,3,4] a) <float[2,2,1,1] k = {1, 2, 3, 4},
+            float[1,2,1,1] b = {1, 2}> { c = Conv <kernel_shape = [1, 1]> (x, k) a = Add (c, b) y = Relu (a) }"""
+        assert operators(converted(text, "opencv==4.5", opset=11)) == ["Conv", "Max", "Sub", "Relu"]
+        assert "Identity" in operators(converted(text, "opencv==4.14", opset=11))
+
+
+@pytest.mark.parametrize(("node", "opset"), [('Gelu <approximate = "tanh"> (x)', 20), ("Swish <alpha = 0.5> (x)", 24)])
+def test_opencv_5_approximates_by_formulas(node: str, opset: int) -> None:
+    text = f"g (float[2,3] x) => (float[2,3] y) {{ y = {node} }}"
+    operator = node.split()[0]
+    assert operator not in operators(converted(text, "opencv==5.0", opset=opset))
+    plain = f"g (float[2,3] x) => (float[2,3] y) {{ y = {operator} (x) }}"
+    assert operators(converted(plain, "opencv==5.0", opset=opset)) == [operator]
+
+
+@pytest.mark.parametrize("operator", ["GRU", "LSTM"])
+def test_opencv_takes_no_batches_first(operator: str) -> None:
+    gates = 3 if operator == "GRU" else 4
+    halves = ",".join(["0.5"] * 2 * gates)
+    weights = f"float[1,{gates},2] w = {{{halves}}}, float[1,{gates},1] r = {{{halves[: 4 * gates - 1]}}}"
+    node = f"y = {operator} <hidden_size = 1, layout = 1> (x, w, r)"
+    text = f"g (float[2,3,2] x) => (float[2,3,1,1] y) <{weights}> {{ {node} }}"
+    (node,) = [one for one in converted(text, "opencv==5.0", opset=14).graph.node if one.op_type == operator]
+    assert "layout" not in [attribute.name for attribute in node.attribute]
+
+
+def test_opencv_writes_no_float8() -> None:
+    text = "g (float[2,3] x) => (float[2,3] y) { a = Cast <to = 19> (x) y = Cast <to = 1> (a) }"
+    refused(text, "opencv==5.0", because="has no float8", opset=21)
+
+
+def test_opencv_4_resizes_by_constants() -> None:
+    text = """g (float[1,1,2,2] x, int32[4] n) => (float[1,1,4,4] y)
+        { s = Cast <to = 7> (n) y = Resize <mode = "nearest"> (x, , , s) }"""
+    refused(text, "opencv==4.14", because="takes constant sizes only", opset=12)
+
+
+def test_opencv_places_fractions_of_sizes_at_corners() -> None:
+    text = """g (float[1,1,2,4] x) => (float[1,1,1,2] y) <float[4] s = {1, 1, 0.6, 0.6}>
+        { y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , s) }"""
+    for runtime in ("opencv==4.5", "opencv==4.14", "opencv==5.0"):
+        assert "Resize" not in operators(converted(text, runtime))
+
+
+def test_opencv_dequantizes_by_computed_scales_itself() -> None:
+    text = """g (float[2,3] x, float[3] f) => (float[2,3] y)
+        { q = Cast <to = 3> (x) s = Abs (f) y = DequantizeLinear (q, s) }"""
+    assert "DequantizeLinear" not in operators(converted(text, "opencv==4.14"))
+
+
+def test_opencv_quantizes_to_16_bits_by_sums() -> None:
+    text = """g (float[2,3] x) => (float[2,3] y) <float s = {0.5}>
+        { q = QuantizeLinear <output_dtype = 5> (x, s) y = Cast <to = 1> (q) }"""
+    assert "QuantizeLinear" not in operators(converted(text, "opencv==5.0", opset=21))
+
+
+def test_opencv_counts_no_uint64_that_it_orders() -> None:
+    text = """g (float[2,3] x, int64[1] n) => (float[2,m] v, int64[2,m] i)
+        { a = Cast <to = 13> (x) k = Abs (n) u, i = TopK (a, k) v = Cast <to = 1> (u) }"""
+    refused(text, "opencv==5.0", because="orders no uint64")
+
+
+def test_opencv_4_5_keeps_normalizations_apart_from_products_of_matrices() -> None:
+    text = """g (float[1,2,3,3] x) => (float[1,2,3,2] y) <float[3,2] k = {1, 2, 3, 4, 5, 6}, float[2] b = {1, 2}>
+        { a = MatMul (x, k) y = BatchNormalization (a, b, b, b, b) }"""
+    assert operators(converted(text, "opencv==4.5", opset=11)) == ["MatMul", "Max", "BatchNormalization"]

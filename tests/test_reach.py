@@ -252,7 +252,8 @@ def test_opsets_are_answered_as_if_every_node_were_converted(
 
 
 def test_nodes_are_told_apart_by_what_computes_their_inputs_where_a_runtime_minds() -> None:
-    text = """<ir_version: 7, opset_import: ["": 13]> g (float[4] x) => (float[4] a, float[4] b, float[4] c, float[4] d)
+    text = """<ir_version: 7, opset_import: ["": 13]> g (float[4,1] x)
+        => (float[4,1] a, float[4,1] b, float[4,1] c, float[4,1] d)
         { p = Neg (x) a = Exp (p) q = Abs (x) b = Exp (q) r = Neg (x) c = Exp (r) s = Abs (x) d = Exp (s) }"""
     model = onnx.parser.parse_model(text)
     forms = (Form("Exp", "does not run Exp after Abs", "test", after=frozenset({"Abs"})),)

@@ -17,7 +17,12 @@ import numpy
 from opsetlift.rulebook.rule import Fallback, Step, rounding, unchanged
 from opsetlift.rulebook.site import Site, has_attribute, widen_to_kernel
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import compute_side_by_side, have_one_shape, repeated
+from opsetlift_rules.helpers.broadcasting import (
+    compute_a_vector_as_a_row,
+    compute_side_by_side,
+    have_one_shape,
+    repeated,
+)
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING
 from opsetlift_rules.helpers.images import as_image
@@ -255,12 +260,13 @@ _BY_PARTS = rounding(
 )
 
 FALLBACKS = [
+    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Elu", "Selu")),
     Fallback("HardSigmoid", clip_a_straight_line),
     Fallback("LeakyRelu", multiply_by_slopes),
     Fallback("Softsign", divide_by_one_more_than_the_magnitude),
     Fallback("PRelu", apply_slopes_to_images, otherwise=_BY_PARTS),
     Fallback("Relu", replace_relu_with_max, otherwise=compute_side_by_side),
     Fallback("Sigmoid", separate_from_the_node_before, otherwise=compute_side_by_side),
-    Fallback("Softplus", _BOUNDED_SOFTPLUS),
+    Fallback("Softplus", compute_a_vector_as_a_row, otherwise=_BOUNDED_SOFTPLUS),
     Fallback("Tanh", bound_or_separate_from_the_node_before, otherwise=compute_side_by_side),
 ]

@@ -21,6 +21,7 @@ from opsetlift.rulebook.site import Operators, Site, widen
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.narrow_floats import (
     BFLOAT16_IS_ADDED,
     cast_bfloat16,
@@ -179,6 +180,24 @@ def decompose_gelu(site: Site) -> None:
     site.replace(result(op.Mul(times(0.5, value), op.Add(distribution, site.constant(1, dtype, "one")))))
 
 
+def decompose_an_approximation(site: Site) -> None:
+    """Write Gelu with approximate="tanh" as its formula; another Gelu may run at another opset."""
+    if site.attribute("approximate", "none") == "tanh":
+        decompose_gelu(site)
+
+
+def decompose_a_factor(site: Site) -> None:
+    """Write Swish with another alpha than 1 as its formula; one with that may run at another opset."""
+    if site.attribute("alpha", 1.0) != 1:
+        decompose_swish(site)
+
+
+_DECOMPOSE_CELU = rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)
+_DECOMPOSE_GELU = rounding(decompose_gelu, ulps=4, because=_STEPS_ROUND)
+_DECOMPOSE_SWISH = rounding(decompose_swish, ulps=4, because=_STEPS_ROUND)
+_DECOMPOSE_APPROXIMATION = rounding(decompose_an_approximation, ulps=4, because=_STEPS_ROUND)
+_DECOMPOSE_FACTOR = rounding(decompose_a_factor, ulps=4, because=_STEPS_ROUND)
+
 _CAST_NARROW_FLOATS_OR_DECOMPOSE_CELU = rounding(
     cast_narrow_floats_or_decompose_celu, ulps=4, when="the dtype is not float", because=_STEPS_ROUND
 )
@@ -193,15 +212,20 @@ STEPS = [
 INTRODUCTIONS = [
     Introduction("Shrink", 9, down=decompose_shrink),
     Introduction("ThresholdedRelu", 10, down=select_values_above_the_threshold),
-    Introduction("Celu", 12, down=rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Celu", 12, down=_DECOMPOSE_CELU),
     Introduction("HardSwish", 14, down=rounding(decompose_hard_swish, ulps=2, because=_STEPS_ROUND)),
     Introduction("Mish", 18, down=rounding(decompose_mish, ulps=4, because=_STEPS_ROUND)),
-    Introduction("Gelu", 20, down=rounding(decompose_gelu, ulps=4, because=_STEPS_ROUND)),
-    Introduction("Swish", 24, down=rounding(decompose_swish, ulps=4, because=_STEPS_ROUND)),
+    Introduction("Gelu", 20, down=_DECOMPOSE_GELU),
+    Introduction("Swish", 24, down=_DECOMPOSE_SWISH),
     Introduction("SwiGLU", 28, down=rounding(decompose_swiglu, ulps=4, because=_STEPS_ROUND)),
 ]
 
 FALLBACKS = [
+    Fallback("Celu", _DECOMPOSE_CELU),
+    Fallback("Gelu", compute_a_vector_as_a_row, otherwise=_DECOMPOSE_APPROXIMATION),
+    Fallback("HardSwish", compute_a_vector_as_a_row),
+    Fallback("Mish", compute_a_vector_as_a_row),
     Fallback("Shrink", decompose_shrink),
-    Fallback("Celu", rounding(decompose_celu, ulps=4, because=_STEPS_ROUND)),
+    Fallback("Swish", compute_a_vector_as_a_row, otherwise=_DECOMPOSE_FACTOR),
+    Fallback("ThresholdedRelu", compute_a_vector_as_a_row),
 ]

@@ -11,6 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounding, unch
 from opsetlift.rulebook.site import Site, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.separating import put_maxima_before
 
@@ -97,5 +98,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Erf", put_maxima_before),
+    Fallback("Erf", put_maxima_before, otherwise=compute_a_vector_as_a_row),
 ]

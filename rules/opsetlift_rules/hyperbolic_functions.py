@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opsetlift.rulebook.rule import Introduction, Rule, Step, rounding, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _ULPS = 8
@@ -155,4 +156,8 @@ INTRODUCTIONS = [
     Introduction("Asinh", 9, down=_rounding(decompose_asinh)),
     Introduction("Acosh", 9, down=_rounding(decompose_acosh)),
     Introduction("Atanh", 9, down=_rounding(decompose_atanh)),
+]
+
+FALLBACKS = [
+    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh")),
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opsetlift.rulebook.rule import Fallback, Step
 from opsetlift.rulebook.site import Site
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.legacy_broadcast import add_broadcast_attributes, remove_broadcast_attributes
 from opsetlift_rules.helpers.truth_values import as_number, is_set
 
@@ -32,6 +33,7 @@ STEPS = [
 ]
 
 FALLBACKS = [
+    Fallback("Not", compute_a_vector_as_a_row),
     Fallback("And", combine_as_numbers),
     Fallback("Or", combine_as_numbers),
     Fallback("Xor", combine_as_numbers),

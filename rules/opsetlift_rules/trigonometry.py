@@ -5,8 +5,9 @@ Sin, Cos, Tan, Asin, Acos, Atan  7: introduced · 22: +bfloat16
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Introduction, Step, refused, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, refused, unchanged
 from opsetlift.support.refusal import Why
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
 _NOTHING_PERIODIC = refused(
@@ -33,4 +34,8 @@ INTRODUCTIONS = [
     Introduction("Asin", 7, down=_NOTHING_PERIODIC),
     Introduction("Acos", 7, down=_NOTHING_PERIODIC),
     Introduction("Atan", 7, down=_NOTHING_PERIODIC),
+]
+
+FALLBACKS = [
+    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Acos", "Asin", "Atan", "Cos", "Sin", "Tan")),
 ]

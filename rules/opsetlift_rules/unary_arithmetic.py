@@ -16,7 +16,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, widen_to_kernel
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.broadcasting import computes_a_vector_as_a_row
+from opsetlift_rules.helpers.broadcasting import compute_a_vector_as_a_row
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.dtype_groups import FLOATING
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
@@ -78,11 +78,6 @@ def compute_the_sign_by_comparison(site: Site) -> None:
     site.replace(sign)
 
 
-def compute_a_vector_as_a_row(site: Site) -> None:
-    """Compute a vector as a matrix of one row."""
-    computes_a_vector_as_a_row(site)
-
-
 def decompose_round(site: Site) -> None:
     """Replace Round-11: truncate, and add 1 where the fraction exceeds a half, or equals it beside an odd number.
 
@@ -131,6 +126,6 @@ INTRODUCTIONS = [
 FALLBACKS = [
     Fallback("Neg", multiply_by_minus_one),
     Fallback("Reciprocal", divide_one_by_the_input),
-    Fallback("Log", put_a_sum_with_zero_before),
-    Fallback("Sqrt", compute_a_vector_as_a_row),
+    Fallback("Log", compute_a_vector_as_a_row, otherwise=put_a_sum_with_zero_before),
+    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Abs", "Ceil", "Exp", "Floor", "Round", "Sign", "Sqrt")),
 ]

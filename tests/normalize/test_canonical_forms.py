@@ -81,6 +81,23 @@ def test_axes_of_an_unknown_rank_stay() -> None:
     check_unchanged("canonical-axes", "g (float[] x) => (float[] y) { y = Softmax<axis = -1>(x) }")
 
 
+@pytest.mark.parametrize("attributes", ["", "<saturate = 0>"])
+def test_a_dtype_that_is_known_is_named(attributes: str) -> None:
+    head = "g (float[3] x, float16[N] like) => (float16[3] y)"
+    after = f"Cast<{attributes[1:-1] + ', ' if attributes else ''}to = 10>(x)"
+    check_rewrite(
+        "canonical-casts", f"{head} {{ y = CastLike {attributes} (x, like) }}", f"{head} {{ y = {after} }}", opset=21
+    )
+
+
+def test_a_dtype_that_is_not_known_stays_where_it_comes_from() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "f": 1]>
+        g (float[3] x, float16[2] a, double[2] b) => (float16[3] y, double[3] z) { y = f.like (x, a) z = f.like (x, b) }
+        <domain: "f", opset_import: ["": 17]> like (v, w) => (r) { r = CastLike (v, w) }""")
+    (node,) = normalize(model, passes=["canonical-casts"]).model.functions[0].node
+    assert node.op_type == "CastLike"
+
+
 def test_nodes_are_named_for_what_they_compute() -> None:
     model = text_model("g (float[2] x) => (float[2] y) { [b] a = Neg(x) b = Abs(a) [b] c = Exp(b) y = Log(c) }")
     result = rewritten("name-nodes", model).model

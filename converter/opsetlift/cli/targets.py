@@ -90,7 +90,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     if target.outputs_lost_where_read:
         shown = ", ".join(sorted(target.outputs_lost_where_read))
         source = _source(target, "outputs_lost_where_read")
-        yield printable(f"  outputs of {shown} that nodes read, too, are read through a Max{source}")
+        yield printable(f"  outputs of {shown} that nodes read, too, are read through {target.outputs_kept_by}{source}")
     if target.shared_constants is not None:
         places = ", ".join(target.shared_constants.places)
         source = _source(target, "shared_constants")
@@ -150,6 +150,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "takes_outputs_beside_others": target.takes_outputs_beside_others,
         "outputs_lost_where_read": sorted(target.outputs_lost_where_read),
+        "outputs_kept_by": target.outputs_kept_by,
         "takes_empty_values": target.takes_empty_values,
         "takes_empty_outputs": target.takes_empty_outputs,
         "shared_constants": target.shared_constants.as_dict() if target.shared_constants else None,

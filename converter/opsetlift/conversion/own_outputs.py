@@ -14,9 +14,10 @@ _SEVERAL = 2
 
 
 def keep_outputs_apart(source: ModelProto, walked: Walked, runtime: Target) -> list[str]:
-    """Let an Identity give outputs of nodes with several, and a Max of a value and itself what nodes read of others.
+    """Let an Identity give outputs of nodes with several, and nodes read others through a Max of a value and itself.
 
-    The model is changed in place. No optimiser takes such a Max away, or merges it with what is before.
+    The model is changed in place. No optimiser takes such a Max away, or merges it with what is before; some runtimes
+    leave the copies of another operator alone, too.
 
     Args:
         source: The model before the walk.
@@ -37,7 +38,8 @@ def keep_outputs_apart(source: ModelProto, walked: Walked, runtime: Target) -> l
         for name in dict.fromkeys(one for one in node.input if one in lost_where_read):
             kept[name] = None
             read = walked.names.fresh(name)
-            before.append(helper.make_node("Max", [name, name], [read]))
+            keeper = runtime.outputs_kept_by
+            before.append(helper.make_node(keeper, [name, name] if keeper == "Max" else [name], [read]))
             node.input[:] = [read if one == name else one for one in node.input]
         is_one_of_several = len(node.output) >= _SEVERAL and not runtime.takes_outputs_beside_others
         for place, name in enumerate(node.output):

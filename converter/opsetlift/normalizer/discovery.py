@@ -28,6 +28,7 @@ ORDER = (
     "canonical-attributes",
     "inline-constant-branches",
     "unroll-loops",
+    "canonical-casts",
     "fold-constants",
     "remove-no-op-moves",
     "remove-no-op-arithmetic",
@@ -79,6 +80,7 @@ ALL = "all"
 FOLDING = (
     "constants-as-initializers",
     "inline-constant-branches",
+    "canonical-casts",
     "fold-constants",
     "remove-no-op-moves",
     "symbolic-shapes",

@@ -145,11 +145,12 @@ whose names are empty, which mean the same as none; `undeclared_shapes` whether 
 `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
 `outputs_beside_others` whether they may be what a node with several outputs computes, without another name;
 `outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes read
-them, too; `undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`) the
-last of three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how names
-of values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model
-may be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a
-size of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
+them, too, unless through the operator `kept_by` (Max by default, or Identity where that is enough);
+`undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`) the last of
+three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how names of
+values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model may
+be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a size
+of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
 initializers, too, are constants. `shared_constants` names operators, inputs as MatMul.A, or operators with what
 computes another input, as "Add after MatMul", after which other nodes no longer find a constant: what those in
 `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
@@ -217,7 +218,7 @@ _KEYS_OF_FACT = {
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
     "outputs_beside_others": {"are_taken", "source"},
-    "outputs_lost_where_read": {"names", "source"},
+    "outputs_lost_where_read": {"names", "kept_by", "source"},
     "empty_values": {"are_taken", "source"},
     "empty_outputs": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
@@ -340,6 +341,7 @@ class _Reader:
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
             outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
+            outputs_kept_by=release.get("outputs_lost_where_read", {}).get("kept_by", "Max"),
             takes_empty_values=bool(release.get("empty_values", {}).get("are_taken", True)),
             takes_empty_outputs=bool(release.get("empty_outputs", {}).get("are_taken", True)),
             takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),

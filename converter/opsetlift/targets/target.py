@@ -68,6 +68,8 @@ class Target:
     """Whether an output of the model keeps its name where its node has several outputs."""
     outputs_lost_where_read: frozenset[str] = frozenset()
     """Operators whose outputs it loses where they are outputs of the model and nodes read them, too."""
+    outputs_kept_by: str = "Max"
+    """Through which operator nodes may read them: a Max of a value and itself, or one that copies its input."""
     misread_endings: tuple[str, ...] = ()
     """Ends of names of values by which it looks for others that do not exist."""
     most_channels: int = 0

@@ -86,6 +86,11 @@ def computes_a_vector_as_a_row(site: Site, **along: Any) -> bool:
     return True
 
 
+def compute_a_vector_as_a_row(site: Site) -> None:
+    """Compute each element of a vector as one of a matrix of one row."""
+    computes_a_vector_as_a_row(site)
+
+
 def compute_side_by_side(site: Site) -> None:
     """Compute with inputs of one shape, in one long row where one of them is constant or all have that shape already.
 

@@ -40,6 +40,10 @@ class Stopped(Exception):
         super().__init__(reason.sentence)
 
 
+class _LeftAsItIs(Exception):
+    """A fallback is of no use for a node."""
+
+
 class RuleFailed(Exception):
     """A rule raised an error that is no refusal; that error is the cause."""
 
@@ -111,9 +115,6 @@ class NodeWalk(ScopeValues):
         if not objection or not runtime:
             return None
         rules = self._fallbacks(node, domain)
-        if self._is_first_attempt:
-            # What is emitted inside of one is not tried in all ways, as the node itself can still be written otherwise.
-            rules = rules[:1]
         around = self._is_first_attempt
         sentences = [objection]
         for position, rule in enumerate(rules):
@@ -125,9 +126,15 @@ class NodeWalk(ScopeValues):
                 fitted = self._fit_by(rule, node, runtime, objection, own)
                 applied += own
                 return fitted
+            except _LeftAsItIs:
+                continue
             except (SiteRefused, Stopped) as refused:
                 reason = refused.reason.sentence if isinstance(refused, Stopped) else refused.sentence
                 sentences += reason.split("; ")
+                if around:
+                    # What is emitted inside of one is not tried in all ways, as the node around it can still be written
+                    # otherwise.
+                    break
                 if given is not node:
                     node.CopyFrom(given)
             finally:
@@ -155,7 +162,7 @@ class NodeWalk(ScopeValues):
         site = NodeSite(node, transition, self, rule.bound)
         applied_inside = self._apply(RoutedTransition(transition, rule, ()), site)
         if not site.touched:
-            raise SiteRefused(Why.TARGET, objection)
+            raise _LeftAsItIs
         self._note_applied(transition, rule, site, applied)
         applied += applied_inside
         emitted = self._lower_emitted(transition, site, applied)
