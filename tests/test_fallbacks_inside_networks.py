@@ -245,3 +245,26 @@ def test_opencv_4_5_keeps_normalizations_apart_from_products_of_matrices() -> No
     text = """g (float[1,2,3,3] x) => (float[1,2,3,2] y) <float[3,2] k = {1, 2, 3, 4, 5, 6}, float[2] b = {1, 2}>
         { a = MatMul (x, k) y = BatchNormalization (a, b, b, b, b) }"""
     assert operators(converted(text, "opencv==4.5", opset=11)) == ["MatMul", "Max", "BatchNormalization"]
+
+
+def test_onnxruntime_puts_zeros_behind_what_is_unpooled() -> None:
+    text = """g (float[1,1,2,2] x, int64[1,1,2,2] i) => (float[1,1,5,5] y) <int64[4] s = {1, 1, 5, 5}>
+        { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }"""
+    found = converted(text, "onnxruntime==1.16")
+    assert operators(found) == ["MaxUnpool", "Pad"]
+    given = {"x": numpy.array([[[[5, 6], [7, 8]]]], numpy.float32), "i": numpy.array([[[[5, 7], [13, 15]]]])}
+    (result,) = Evaluator(found).run(given).values()
+    assert result[0, 0].tolist() == [[0] * 5, [0, 5, 0, 6, 0], [0] * 5, [0, 7, 0, 8, 0], [0] * 5]
+    assert operators(converted(text.replace(", s)", ")").replace("5,5]", "4,4]"), "onnxruntime==1.16")) == ["MaxUnpool"]
+
+
+def test_openvino_2022_tiles_by_constants() -> None:
+    text = "g (float[2,3] x, int64[2] n) => (float[a,b] y) { y = Tile (x, n) }"
+    refused(text, "openvino==2022.3", because="tiles by constant numbers only")
+
+
+def test_openvino_2022_counts_what_it_orders_by_constants() -> None:
+    text = "g (float[3,4] x, int64[1] n) => (float[3,b] y) { y, i = TopK (x, n) }"
+    found = converted(text, "openvino==2022.3")
+    x = numpy.array([[1, 3, 2, 0]] * 3, numpy.float32)
+    assert Evaluator(found).run({"x": x, "n": numpy.array([2])})["y"].tolist() == [[3, 2]] * 3

@@ -5,7 +5,7 @@ MaxUnpool  9: introduced · 11: the text states the default of strides · 22: +b
 
 from __future__ import annotations
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Operators, Site
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.narrow_floats import cast_bfloat16
@@ -27,11 +27,22 @@ def replace_with_scatter_elements(site: Site) -> None:
     values = op.Reshape(site.input(0), minus_one)
     indices = site.folded(lambda: str(op.Reshape(site.input(1), minus_one)), "indices")
     unpooled = op.Reshape(op.ScatterElements(zeros, indices, values), shape)
-    if site.input(2):
-        begin = site.constant([0] * rank, "int64", "begin")
-        pads = site.folded(lambda: str(op.Concat(begin, op.Sub(site.input(2), shape), axis=0)), "pads")
-        unpooled = op.Pad(unpooled, pads)
-    site.replace(unpooled)
+    site.replace(_padded(site, op, unpooled, shape, rank) if site.input(2) else unpooled)
+
+
+def pad_what_is_unpooled(site: Site) -> None:
+    """Unpool without output_shape, and put zeros behind: for runtimes that take indices for flat in output_shape."""
+    if not site.input(2):
+        return
+    rank = site.rank(0, because="zeros are put at the end of each axis")
+    shape = site.folded(lambda: _unpooled_shape(site, site.op, rank), "shape")
+    site.replace(_padded(site, site.op, site.op.copy(*site.inputs[:2]), shape, rank))
+
+
+def _padded(site: Site, op: Operators, unpooled: str, shape: str, rank: int) -> str:
+    begin = site.constant([0] * rank, "int64", "begin")
+    pads = site.folded(lambda: str(op.Concat(begin, op.Sub(site.input(2), shape), axis=0)), "pads")
+    return str(op.Pad(unpooled, pads))
 
 
 def _unpooled_shape(site: Site, op: Operators, rank: int) -> str:
@@ -53,3 +64,5 @@ STEPS = [
 ]
 
 INTRODUCTIONS = [Introduction("MaxUnpool", 9, down=replace_with_scatter_elements)]
+
+FALLBACKS = [Fallback("MaxUnpool", pad_what_is_unpooled)]
