@@ -268,3 +268,33 @@ def test_openvino_2022_counts_what_it_orders_by_constants() -> None:
     found = converted(text, "openvino==2022.3")
     x = numpy.array([[1, 3, 2, 0]] * 3, numpy.float32)
     assert Evaluator(found).run({"x": x, "n": numpy.array([2])})["y"].tolist() == [[3, 2]] * 3
+
+
+class TestScansThatReadAround:
+    """OpenVINO 2026 takes each captured value for an input of the body, unless it is a constant."""
+
+    TEXT = """g (float[3] s, float[2,3] x{given}) => (float[3] t, float[2,3] y) {constant} {{
+        {before} t, y = Scan <num_scan_inputs = 1, body = b (float[3] a, float[3] v) => (float[3] c, float[3] d)
+            {{ d = Mul (v, k) c = Add (a, d) }}> (s, x) }}"""
+
+    @pytest.mark.parametrize(
+        "parts",
+        [
+            {"given": ", float k", "constant": "", "before": ""},
+            {"given": "", "constant": "", "before": "k = ReduceMax <keepdims = 0> (x)"},
+        ],
+    )
+    def test_are_unrolled(self, parts: dict[str, str]) -> None:
+        found = converted(self.TEXT.format(**parts), "openvino==2026.4")
+        assert "Scan" not in operators(found)
+        assert operators(found).count("Mul") == 2
+
+    @pytest.mark.parametrize(
+        "parts",
+        [
+            {"given": "", "constant": "<float k = {2}>", "before": ""},
+            {"given": "", "constant": "", "before": "k = Constant <value = float {2}> ()"},
+        ],
+    )
+    def test_stay_where_they_read_constants(self, parts: dict[str, str]) -> None:
+        assert "Scan" in operators(converted(self.TEXT.format(**parts), "openvino==2026.4"))

@@ -148,6 +148,8 @@ class Form:
     """Operators of which one holds the subgraph that it is in, at any depth."""
     reads_beyond: bool = False
     """Whether a subgraph of it reads what is computed outside the graph that it is in."""
+    reads_around: bool = False
+    """Whether a subgraph of it reads an input of the graph that it is in, or what a node of that computes."""
     not_after: frozenset[str] = frozenset()
     """Operators none of which computes its first input."""
     behind: frozenset[str] = frozenset()
@@ -347,6 +349,7 @@ class Form:
             (self.is_dilated, lambda node, *_: _is_dilated(node)),
             (self.dilates_more_than_pairs, lambda node, _, scope: _dilates_more_than_pairs(node, scope)),
             (self.reads_beyond, lambda node, _, scope: _reads_beyond(node, scope)),
+            (self.reads_around, lambda node, _, scope: _reads_around(node, scope)),
             (self.gives_unranked, lambda node, _, scope: _gives_unranked(node, scope)),
             (self.counts_its_runs, lambda node, *_: _counts_its_runs(node)),
             (self.reads_its_condition, lambda node, *_: _reads_its_condition(node)),
@@ -1402,6 +1405,12 @@ def _reads_beyond(node: NodeProto, scope: ScopeFacts) -> bool:
             return True
         around = around.parent
     return False
+
+
+def _reads_around(node: NodeProto, scope: ScopeFacts) -> bool:
+    named = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+    makers = filter(None, map(scope.producer, named))
+    return any(maker.input for maker in makers) or not named.isdisjoint(scope.index.inputs)
 
 
 def _gives_unranked(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -70,12 +70,13 @@ outputs are read, one of them more than once), `is_captured` (a graph inside its
 output), `cuts_sizes` (constant scales may give other sizes than whole ones, which are rounded down), `has_more_rows`
 (the matrices of its first input may have more rows than columns), `reads_copies` (an input comes from Identity, Dropout
 or a Cast to the dtype that it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it
-is in), `gives_unranked` (the rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its
-first input, but for Reshape), `reads_its_condition` (its body reads its second input, other than to copy it to the next
-run by Identity), `has_slope_above_one` (it takes a value and the product of it with one number, which is no constant of
-at most 1), `gives_lists` (a Loop with an element for each run), `gives_what_no_input_changes` (a state that its body
-gives is computed from none of the body's inputs), `gives_views_of_other_states` (one is a copy or view of an input of
-the body at another place), `lists_until_a_condition` (a Loop that gives lists, and whose body computes its condition),
+is in), `reads_around` (a subgraph of it reads what that graph computes or gets, and no constant), `gives_unranked` (the
+rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
+`reads_its_condition` (its body reads its second input, other than to copy it to the next run by Identity),
+`has_slope_above_one` (it takes a value and the product of it with one number, which is no constant of at most 1),
+`gives_lists` (a Loop with an element for each run), `gives_what_no_input_changes` (a state that its body gives is
+computed from none of the body's inputs), `gives_views_of_other_states` (one is a copy or view of an input of the body
+at another place), `lists_until_a_condition` (a Loop that gives lists, and whose body computes its condition),
 `has_longer_end_pads` (than every second pad says), `uneven` (lists of numbers whose halves differ), `nonzero` (lists
 with a number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs`
 (constants or not), `overridable_inputs` (initializers that are inputs of the model, too), `open_inputs` (with sizes
