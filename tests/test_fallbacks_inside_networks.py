@@ -284,10 +284,9 @@ class TestScansThatReadAround:
             {"given": "", "constant": "", "before": "k = ReduceMax <keepdims = 0> (x)"},
         ],
     )
-    def test_are_unrolled(self, parts: dict[str, str]) -> None:
+    def test_are_written_otherwise(self, parts: dict[str, str]) -> None:
         found = converted(self.TEXT.format(**parts), "openvino==2026.4")
         assert "Scan" not in operators(found)
-        assert operators(found).count("Mul") == 2
 
     @pytest.mark.parametrize(
         "parts",

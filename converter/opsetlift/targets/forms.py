@@ -17,7 +17,7 @@ from opsetlift.facts import ScopeFacts, has_late_windows
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import uses_of
 from opsetlift.model.loop_bodies import BEFORE_STATES, passed_on_elsewhere, reads_its_condition
-from opsetlift.model.scopes import referenced_names, subgraphs
+from opsetlift.model.scopes import captured_names, referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import input_operands, operands
@@ -1408,7 +1408,7 @@ def _reads_beyond(node: NodeProto, scope: ScopeFacts) -> bool:
 
 
 def _reads_around(node: NodeProto, scope: ScopeFacts) -> bool:
-    named = {name for _, graph in subgraphs(node) for name in referenced_names(graph)}
+    named = {name for _, graph in subgraphs(node) for name in captured_names(graph)}
     makers = filter(None, map(scope.producer, named))
     return any(maker.input for maker in makers) or not named.isdisjoint(scope.index.inputs)
 
