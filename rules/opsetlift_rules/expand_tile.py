@@ -129,10 +129,22 @@ def expand_by_tiling(site: Site) -> None:
         padded = [1] * (len(wanted) - len(shape)) + shape
         site.set_input(0, site.op.Reshape(site.input(0), site.constant(padded, "int64", "padded")))
         return
+    if shape is not None and wanted is not None and wanted[-1:] == [1] and shape != wanted:
+        _expand_with_single_axes_first(site, shape, wanted)
+        return
     if not is_constant(site, 1) or not all(site.computes(one, T=site.dtype(0)) for one in ("Expand", "Tile")):
         widen_to_kernel(site)
         return
     replace_with_tile(site)
+
+
+def _expand_with_single_axes_first(site: Site, shape: Sequence[int], wanted: Sequence[int]) -> None:
+    """Expand with the last axes, of one element each, in front: some runtimes repeat nothing before such an axis."""
+    kept = max(place for place, size in enumerate(wanted) if size != 1) + 1
+    before, after = ([1] * (len(wanted) - kept) + [*sizes[:kept]] for sizes in (shape, wanted))
+    moved = site.op.Reshape(site.input(0), site.constant(before, "int64", "moved"))
+    expanded = site.op.Expand(moved, site.constant(after, "int64", "expanded"))
+    site.replace(site.op.Reshape(expanded, site.constant(wanted, "int64", "shape")))
 
 
 def repeat_columns_of_an_image(site: Site) -> None:

@@ -103,6 +103,8 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
         elif given and shape is not None and len(given) >= _MANY and site.dtype(0) == "float":
             site.rounds()
             _reduce_two_axes_first(site, counted_from_front(site, given, len(shape)))
+        elif not given and not site.input(1) and _gives_a_scalar(site) and _is_of_one_element(site):
+            site.replace(site.op.copy(_twice(site)))
         elif not given and not site.input(1) and _gives_a_scalar(site):
             axes = site.constant(range(len(shape or [])), "int64", "axes")
             site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(*site.inputs, keepdims=1), axes))
@@ -112,7 +114,8 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
     apply.__name__ = f"{otherwise.__name__}_or_reduce_all_axes_otherwise"
     apply.__doc__ = (
         f"{otherwise.__doc__}\n    Axes that are all of the input's are left out, or kept and then removed; of three "
-        "or more, floats are reduced along the last two first. What becomes of a single element is written out."
+        "or more, floats are reduced along the last two first. What becomes of a single element is written out; the "
+        "largest or least of one is that of two."
     )
     return rounding(
         apply,
@@ -121,6 +124,8 @@ def or_reduce_all_axes_otherwise(otherwise: Apply) -> Rule:
         because="the numbers are added up in another order",
     )
 
+
+_MATRIX = 2
 
 _MANY = 3
 """How many axes runtimes may reduce wrongly at once."""
@@ -171,6 +176,19 @@ def _gives_a_scalar(site: Site) -> bool:
     """Whether a reduction without axes removes those of its input, whose rank and dtype are no reason to refuse it."""
     removes = not site.attribute("keepdims", 1) and not site.attribute("noop_with_empty_axes", 0)
     return removes and bool(site.shape(0)) and site.computes(site.node.op_type, T=site.dtype(0))
+
+
+def _is_of_one_element(site: Site) -> bool:
+    shape = known_shape(site, 0)
+    return site.node.op_type in ("ReduceMax", "ReduceMin") and shape is not None and math.prod(shape) == 1
+
+
+def _twice(site: Site) -> str:
+    """A single element and its copy, along the last of two axes or more."""
+    element, rank = site.input(0), len(site.shape(0) or [])
+    if rank < _MATRIX:
+        element, rank = site.op.Reshape(element, site.constant([1, 1], "int64", "element")), _MATRIX
+    return str(site.op.Concat(element, element, axis=rank - 1))
 
 
 def sort_axes(site: Site) -> None:

@@ -185,6 +185,8 @@ class Form:
     """Constant inputs that have different numbers."""
     numbers: Mapping[str, float] = field(default_factory=dict)
     """Attributes and constant inputs, each with the number that all of its elements are."""
+    follows_a_product_of_products: bool = False
+    """Whether its first input is a Mul one of whose inputs is a Mul, too."""
     has_other_powers: bool = False
     """Whether Pow computes its first input, and the exponent is not 2."""
     other_axes: frozenset[str] = frozenset()
@@ -439,6 +441,7 @@ class Form:
             (self.magnitudes, self._reaches_the_magnitudes),
             (self.mixed_numbers, self._has_mixed_numbers),
             (self.numbers, self._has_the_numbers),
+            (self.follows_a_product_of_products, lambda node, _, scope: _follows_a_product_of_products(node, scope)),
             (self.has_other_powers, lambda node, _, scope: _has_other_powers(node, scope)),
             (self.is_read_beside, lambda node, _, scope: _is_read_beside(node, self.chain, scope)),
             (
@@ -530,7 +533,11 @@ class Form:
             _MOST_MOVES + 1
             if self.has_other_numbers
             else 2
-            if self.undoes_cast or self.follows_narrowing_cast or self.has_other_powers or self.reads_copies
+            if self.undoes_cast
+            or self.follows_narrowing_cast
+            or self.follows_a_product_of_products
+            or self.has_other_powers
+            or self.reads_copies
             else 1,
         )
 
@@ -710,7 +717,7 @@ class Form:
 
     def _has_single_elements(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
-        return all((shapes.get(formal) or [])[axis : axis + 1] == [1] for formal, axis in self.single_axes.items())
+        return all((shapes.get(formal) or [])[axis:][:1] == [1] for formal, axis in self.single_axes.items())
 
     def _has_inputs_of_one_element(self, node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
         shapes = _input_shapes(node, definition, scope)
@@ -935,6 +942,12 @@ def _starts_elsewhere(node: NodeProto, operators: Sequence[str], scope: ScopeFac
     factors = [one for name in read if (one := scope.producer(name)) is not None and one.op_type == "Mul"]
     read |= {name for one in factors if any(map(scope.is_constant, one.input)) for name in one.input}
     return any(read.isdisjoint(one.input) for one in _chain(node, operators, scope))
+
+
+def _follows_a_product_of_products(node: NodeProto, scope: ScopeFacts) -> bool:
+    product = scope.producer(node.input[0])
+    factors = map(scope.producer, product.input) if product is not None and product.op_type == "Mul" else ()
+    return any(one is not None and one.op_type == "Mul" for one in factors)
 
 
 def _is_one_of(operators: str, node: NodeProto) -> bool:

@@ -124,21 +124,21 @@ than that of channels), `joins_more_than_channels` (a constant has axes above 1 
 `widens_axes_in_between` (several axes between others are repeated), `reduces_one_of_the_first_among_several` (of
 several axes that it names, not all), `magnitudes` (of attributes and constant inputs, as { B = 1e30 }: one number's is
 at least that), `mixed_numbers` (constant inputs that have different numbers), `numbers` (of attributes and constant
-inputs, as { Y = 2 }: all of theirs), `has_other_powers` (its first input is a Pow whose exponent is not 2),
-`is_read_beside` (something else reads a result along the chain, or a product that it reads), `other_axes` (lists of
-axes that are not the last one alone), `misfits_normalized_axes` (a constant that it or the first of the chain reads has
-another shape than the last axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0
-and 1 that a Cast made of truth values), `resizes_channels` (constant scales or sizes change one of the first two axes),
-`resizes_by_fractions` (the sizes are no whole multiples of those before), `falls` (lists with a number below the one
-before it), `leaps` (lists with a number that is not one more than the one before it), `misfits_axis` (inputs that have
-not the shape of the first one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size
-beside that axis differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size than 1),
-`stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks
-of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name),
-`follows_narrowing_cast` (it casts on what a Cast before it lost numbers of, to more than that dtype holds or to truth
-values) and `undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs
-of operators that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with
-the runtime.
+inputs, as { Y = 2 }: all of theirs), `follows_a_product_of_products` (its first input is a Mul, one of whose inputs is
+one, too), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads
+a result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
+`misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
+which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
+values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
+sizes are no whole multiples of those before), `falls` (lists with a number below the one before it), `leaps` (lists
+with a number that is not one more than the one before it), `misfits_axis` (inputs that have not the shape of the first
+one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size beside that axis differs),
+`sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its first two
+inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of
+fewer than the result), `ends_with_absent_input` (the last one has no name), `follows_narrowing_cast` (it casts on what
+a Cast before it lost numbers of, to more than that dtype holds or to truth values) and `undoes_cast` (back to the dtype
+before the Cast before it); the node is written so where all hold. Inputs of operators that onnx does not define are
+named by their places, from "0" on. `text` ends a sentence that begins with the runtime.
 `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
 inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
 `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs

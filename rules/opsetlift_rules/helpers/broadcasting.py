@@ -87,8 +87,13 @@ def computes_a_vector_as_a_row(site: Site, **along: Any) -> bool:
 
 
 def compute_a_vector_as_a_row(site: Site) -> None:
-    """Compute each element of a vector as one of a matrix of one row."""
-    computes_a_vector_as_a_row(site)
+    """Compute each element of a vector, or a single number, as one of a matrix of one row."""
+    if site.shape(0) != []:
+        computes_a_vector_as_a_row(site)
+        return
+    op = site.op
+    element = op.Reshape(site.input(0), site.constant([1, 1], "int64", "element"))
+    site.replace(op.Reshape(op.copy(element, *site.inputs[1:]), site.constant([], "int64", "scalar")))
 
 
 def compute_side_by_side(site: Site) -> None:
