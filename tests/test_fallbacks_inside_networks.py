@@ -332,3 +332,26 @@ def test_opencv_takes_no_product_of_products_for_a_gelu() -> None:
         assert operators(converted(text, runtime)) != ["Div", "Erf", "Add", "Mul", "Mul", "Mul"]
     plain = text.replace("h = Mul (x, half) g = Mul (h, a)", "g = Mul (x, a)")
     assert operators(converted(plain, "opencv==5.0")) == ["Div", "Erf", "Add", "Mul", "Mul"]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.14", "openvino==2021.4"])
+def test_outputs_that_are_there_twice_are_refused(runtime: str) -> None:
+    text = "g (float[2,3] x) => (float[2,3] y, float[2,3] y) { y = Neg (x) }"
+    refused(text, runtime, because="the output 'y' is there 2 times")
+    assert operators(converted(text, "opencv==5.0")) == ["Neg"]
+
+
+@pytest.mark.parametrize(
+    ("indices", "axis", "shape"),
+    [("int64[3] i = {2, 1, 0}", 1, "1,3"), ("int64 i = {1}", -1, "1"), ("int64 i = {0}", 0, "4")],
+)
+def test_opencv_gathers_from_a_stack_of_one_row(indices: str, axis: int, shape: str) -> None:
+    text = f"g (float[1,4] x) => (float[{shape}] y) <{indices}> {{ a = Relu (x) y = Gather <axis = {axis}> (a, i) }}"
+    assert operators(converted(text, "opencv==4.14")) == ["Relu", "Reshape", "Gather", "Reshape"]
+
+
+def test_openvino_2022_takes_extremes_of_what_is_joined_itself() -> None:
+    text = """g (float[4,3] x) => (float[4,1] y)
+        { a = Relu (x) b = Neg (x) c = Concat <axis = 1> (a, b) y = ReduceMax <axes = [1]> (c) }"""
+    assert operators(converted(text, "openvino==2022.3"))[-2:] == ["Max", "ReduceMax"]
+    assert operators(converted(text, "openvino==2021.4"))[-2:] == ["Concat", "ReduceMax"]

@@ -63,6 +63,7 @@ class TestFiles:
         assert target.takes_captured_initializers or "captured_initializers" in target.sources
         assert target.takes_unnamed_dimensions or "unnamed_dimensions" in target.sources
         assert target.takes_inputs_as_outputs or "inputs_as_outputs" in target.sources
+        assert target.takes_repeated_outputs or "repeated_outputs" in target.sources
         assert target.takes_initializers_as_outputs or "initializers_as_outputs" in target.sources
         assert target.takes_outputs_beside_others or "outputs_beside_others" in target.sources
         assert not target.outputs_lost_where_read or "outputs_lost_where_read" in target.sources

@@ -104,6 +104,28 @@ def cast_slices_or_gather_them_from_flat_data(site: Site) -> None:
             return
 
 
+def gather_otherwise(site: Site) -> None:
+    """Gather from a row as from a stack of one, or in a wider dtype, or along an axis and by indices from the front."""
+    shape = site.shape(0)
+    if shape is not None and len(shape) == _MATRIX and shape[0] == 1 and known_shape(site, 1) is not None:
+        _gather_from_a_stack_of_one_row(site)
+    else:
+        make_indices_non_negative_or_cast(site)
+
+
+_MATRIX = 2
+
+
+def _gather_from_a_stack_of_one_row(site: Site) -> None:
+    """Gather with one axis more in front: some runtimes mistake the memory of a matrix with one row."""
+    axis = counted_from_front(site, [site.attribute("axis", 0)], _MATRIX, name="axis")[0]
+    stack = site.op.Reshape(site.input(0), site.constant([1, 1, -1], "int64", "stack"))
+    gathered = site.op.copy(stack, site.input(1), axis=axis + 1)
+    wanted, columns = known_shape(site, 1) or [], (site.shape(0) or [])[1]
+    result = [1, *wanted] if axis else [*wanted, columns if isinstance(columns, int) else -1]
+    site.replace(site.op.Reshape(gathered, site.constant(result, "int64", "shape")))
+
+
 def make_indices_non_negative_or_cast(site: Site) -> None:
     """Gather in a wider dtype that the runtime computes; else along an axis from the front, by indices from there."""
     if site.computes("Gather", T=site.dtype(0), Tind=site.dtype(1)):
@@ -253,7 +275,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Gather", make_indices_non_negative_or_cast, otherwise=gather_by_slices_or_products),
+    Fallback("Gather", gather_otherwise, otherwise=gather_by_slices_or_products),
     Fallback("GatherElements", gather_from_a_part_of_the_data, otherwise=count_indices_from_front),
     Fallback("GatherND", cast_slices_or_gather_them_from_flat_data),
 ]

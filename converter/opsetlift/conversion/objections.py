@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import ModelProto, NodeProto, ValueInfoProto
@@ -28,6 +29,7 @@ def objections(facts: ModelFacts, target: Target) -> list[Refusal]:
     found = interface_objections(facts, target)
     found += _misread_names(facts, target)
     found += _uncomputed_outputs(facts, target)
+    found += _repeated_outputs(facts, target)
     found += _empty_values(facts, target)
     found += [] if target.takes_undeclared_outputs else _shapeless_outputs(facts, target)
     found += shared_defaults(facts.model, target)
@@ -88,6 +90,7 @@ def what_objections_depend_on(
         target.takes_undeclared_outputs,
         target.takes_inputs_as_outputs,
         target.takes_initializers_as_outputs,
+        target.takes_repeated_outputs,
         target.takes_empty_values,
         target.takes_empty_outputs,
         target.shared_constants,
@@ -123,6 +126,15 @@ def _uncomputed_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
             what, is_taken = "an input", target.takes_inputs_as_outputs or info.name not in index.inputs
         if not is_taken:
             sentence = f"the output {info.name!r} is {what}, and {target.called} gives only what nodes compute"
+            yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
+
+
+def _repeated_outputs(facts: ModelFacts, target: Target) -> Iterator[Refusal]:
+    """The outputs of a model that it names twice."""
+    counts = Counter(info.name for info in facts.model.graph.output)
+    for name, count in counts.items() if not target.takes_repeated_outputs else ():
+        if count > 1:
+            sentence = f"the output {name!r} is there {count} times, and {target.called} takes it once"
             yield Refusal(Why.TARGET, sentence, "", "", GRAPH_PATH, "")
 
 

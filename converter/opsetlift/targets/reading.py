@@ -144,11 +144,12 @@ inputs of a model nor as constants, and `output_dtypes_refused` those of which i
 `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs
 whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared shape;
 `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
-`outputs_beside_others` whether they may be what a node with several outputs computes, without another name;
-`outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes read
-them, too, unless through the operator `kept_by` (Max by default, or Identity where that is enough);
-`undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`) the last of
-three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how names of
+`repeated_outputs` whether one may be there twice; `outputs_beside_others` whether they may be what a node with several
+outputs computes, without another name; `outputs_lost_where_read` names operators whose outputs it loses where they are
+outputs of the model and nodes read them, too, unless through the operator `kept_by` (Max by default, or Identity where
+that is enough); `undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`)
+the last of three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how
+names of
 values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model may
 be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a size
 of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
@@ -218,6 +219,7 @@ _KEYS_OF_FACT = {
     "misread_names": {"endings", "source"},
     "inputs_as_outputs": {"are_taken", "source"},
     "initializers_as_outputs": {"are_taken", "source"},
+    "repeated_outputs": {"are_taken", "source"},
     "outputs_beside_others": {"are_taken", "source"},
     "outputs_lost_where_read": {"names", "kept_by", "source"},
     "empty_values": {"are_taken", "source"},
@@ -340,6 +342,7 @@ class _Reader:
             most_channels=self._most(where, release.get("inputs_as_channels", {"most": 0})),
             takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
+            takes_repeated_outputs=bool(release.get("repeated_outputs", {}).get("are_taken", True)),
             takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
             outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
             outputs_kept_by=release.get("outputs_lost_where_read", {}).get("kept_by", "Max"),

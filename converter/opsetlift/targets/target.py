@@ -78,6 +78,8 @@ class Target:
     """Whether an output of the model may be an input of it."""
     takes_initializers_as_outputs: bool = True
     """Whether an output of the model may be an initializer."""
+    takes_repeated_outputs: bool = True
+    """Whether a model may name a value twice among its outputs."""
     takes_empty_values: bool = True
     """Whether inputs of the model that are read, and what nodes compute, may have a size of 0."""
     takes_empty_outputs: bool = True
