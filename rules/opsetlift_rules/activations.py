@@ -260,7 +260,8 @@ _BY_PARTS = rounding(
 )
 
 FALLBACKS = [
-    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Elu", "Selu")),
+    Fallback("Elu", compute_a_vector_as_a_row),
+    Fallback("Selu", compute_a_vector_as_a_row),
     Fallback("HardSigmoid", clip_a_straight_line),
     Fallback("LeakyRelu", multiply_by_slopes),
     Fallback("Softsign", divide_by_one_more_than_the_magnitude),

@@ -159,5 +159,9 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Acosh", "Asinh", "Atanh", "Cosh", "Sinh")),
+    Fallback("Acosh", compute_a_vector_as_a_row),
+    Fallback("Asinh", compute_a_vector_as_a_row),
+    Fallback("Atanh", compute_a_vector_as_a_row),
+    Fallback("Cosh", compute_a_vector_as_a_row),
+    Fallback("Sinh", compute_a_vector_as_a_row),
 ]

@@ -37,5 +37,10 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Acos", "Asin", "Atan", "Cos", "Sin", "Tan")),
+    Fallback("Acos", compute_a_vector_as_a_row),
+    Fallback("Asin", compute_a_vector_as_a_row),
+    Fallback("Atan", compute_a_vector_as_a_row),
+    Fallback("Cos", compute_a_vector_as_a_row),
+    Fallback("Sin", compute_a_vector_as_a_row),
+    Fallback("Tan", compute_a_vector_as_a_row),
 ]

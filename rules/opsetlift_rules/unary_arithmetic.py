@@ -127,5 +127,11 @@ FALLBACKS = [
     Fallback("Neg", multiply_by_minus_one),
     Fallback("Reciprocal", divide_one_by_the_input),
     Fallback("Log", compute_a_vector_as_a_row, otherwise=put_a_sum_with_zero_before),
-    *(Fallback(one, compute_a_vector_as_a_row) for one in ("Abs", "Ceil", "Exp", "Floor", "Round", "Sign", "Sqrt")),
+    Fallback("Abs", compute_a_vector_as_a_row),
+    Fallback("Ceil", compute_a_vector_as_a_row),
+    Fallback("Exp", compute_a_vector_as_a_row),
+    Fallback("Floor", compute_a_vector_as_a_row),
+    Fallback("Round", compute_a_vector_as_a_row),
+    Fallback("Sign", compute_a_vector_as_a_row),
+    Fallback("Sqrt", compute_a_vector_as_a_row),
 ]
