@@ -355,3 +355,28 @@ def test_openvino_2022_takes_extremes_of_what_is_joined_itself() -> None:
         { a = Relu (x) b = Neg (x) c = Concat <axis = 1> (a, b) y = ReduceMax <axes = [1]> (c) }"""
     assert operators(converted(text, "openvino==2022.3"))[-2:] == ["Max", "ReduceMax"]
     assert operators(converted(text, "openvino==2021.4"))[-2:] == ["Concat", "ReduceMax"]
+
+
+def test_openvino_2021_transposes_no_output_of_a_node_with_several() -> None:
+    text = """g (float[2,3] x) => (float[3,2] y) <float[2,1] w = {1, 2}, float[2] b = {1, 2}>
+        { k = Relu (x) p, q = Split <axis = 0> (k) y = Gemm <transA = 1, transB = 1> (p, w, b) }"""
+    names = operators(converted(text, "openvino==2021.4"))
+    assert names[:2] == ["Relu", "Split"]
+    assert names[2] != "Gemm"
+    assert operators(converted(text, "openvino==2022.3")) == ["Relu", "Split", "Gemm"]
+
+
+@pytest.mark.parametrize("runtime", ["opencv==4.5", "opencv==4.14"])
+def test_opencv_reads_pads_once(runtime: str) -> None:
+    text = """g (float[4,6] x) => (float[4,9] y, float[4,9] z) <int64[4] p = {0, 1, 0, 2}>
+        { a = Relu (x) y = Pad (a, p) b = Neg (a) z = Pad (b, p) }"""
+    first, second = (node.input[1] for node in converted(text, runtime).graph.node if node.op_type == "Pad")
+    assert first != second
+
+
+@pytest.mark.parametrize("operator", ["Mul", "Div"])
+def test_openvino_keeps_factors_that_give_a_convolution_its_axes(operator: str) -> None:
+    text = f"""g (float[2,2] x) => (float[1,1,2,2] y) <float[1,2,1,1] d = {{1, 2}}, float[1,2,1,1] k = {{3, 4}}>
+        {{ a = Relu (x) b = {operator} (a, d) y = Conv (b, k) }}"""
+    assert operators(converted(text, "openvino==2022.3")) != ["Relu", operator, "Conv"]
+    assert operators(converted(text, "openvino==2021.4")) == ["Relu", operator, "Conv"]

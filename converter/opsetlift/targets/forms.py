@@ -158,6 +158,8 @@ class Form:
     """Operators of which none does."""
     second_not_read_by: frozenset[str] = frozenset()
     """Operators none of which reads its second output in the model as it was given."""
+    read_by: frozenset[str] = frozenset()
+    """Operators of which one reads its first output in the model as it was given."""
     not_read_by: frozenset[str] = frozenset()
     """Operators none of which reads its first output in the model as it was given."""
     chain: tuple[str, ...] = ()
@@ -381,6 +383,7 @@ class Form:
             (self.folds_what_graphs_inside_read, lambda node, _, scope: _folds_what_graphs_inside_read(node, scope)),
             (self.passes_inputs_on, lambda node, *_: _passes_inputs_on(node)),
             (self.not_after, lambda node, _, scope: not _is_after(node, self.not_after, scope)),
+            (self.read_by, lambda node, _, scope: _is_read_by(node, self.read_by, scope)),
             (self.not_read_by, lambda node, _, scope: not _is_read_by(node, self.not_read_by, scope)),
             (self.second_not_read_by, lambda node, _, scope: not _is_read_by(node, self.second_not_read_by, scope, 1)),
             (self.is_read, lambda node, _, scope: _is_read(node, scope)),

@@ -95,30 +95,30 @@ not the last ones), `fewer_axes` (inputs, each with one that has the same shape 
 `attributes_as_sizes` (each is the size of the first input along an axis, as { num_heads = 1 }), `cuts_pads`,
 `cuts_odd_pads` and `exceeds_windows` (output_shape of a ConvTranspose is or may be less than what its windows cover,
 less by an odd number, or is more by a stride at least), `after` and `not_after` (operators that compute the first
-input, or do not), `behind` and `not_behind` (the same up to a dozen nodes before), `not_read_by` (operators that read
-the first output), `chain` (operators, the first of which computes an input, the next an input of that one, and so on;
-"Add|Sub" stands for either), `widened_inputs` (which broadcasting repeats), `stored_dtypes` (of constants that it
-reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so many elements), `most_lengths` (of
-attributes: at most so many, or none), `non_negative` (attributes, lists without a number below 0),
-`may_leave_out_votes` (an ensemble of trees in which a class or target may get no vote), `joins_channels` (two computed
-inputs of three axes or more, neither a copy by Identity, have other second sizes, or sizes that are not known),
-`may_join_nothing` (an input that is no copy by Identity may have no elements along the attribute axis),
-`joins_beside_channels` (a constant of several numbers, smaller than the result, has axes above 1 other than the second
-one of the result and those that follow it without a gap), `joins_channels_behind` (reductions: a constant with one axis
-above 1 may lie along the second axis of what one of them reduced, with nodes of one computed input between),
-`resized_axes` (of the first input, each of which has another size in the first output), `single_elements` (inputs that
-have axes, each with one element), `single_axes` (inputs that have one element along an axis, as { X = 2 }), `matches`
-(attributes, each with a regular expression that is found in it), `within` (operators, one of which holds the subgraph
-that it is in), `single_letters` (attributes, texts that have a letter only once), `chain_computes` (what starts the
-chain reads no constants), `chain_starts_elsewhere` (the node reads nothing that what starts the chain reads, nor a
-product of that with a constant), `chain_reads_constant_first` (the first input of what starts the chain is one),
-`longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices = "data" }),
-`shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
-`gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
-or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
-`second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes compute,
-which may have numbers below 0), `leaves_remainders` (no Sub took the remainder off its first input, by a Mod with
-fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of which is an input of the graph),
+input, or do not), `behind` and `not_behind` (the same up to a dozen nodes before), `read_by` and `not_read_by`
+(operators that read the first output, or do not), `chain` (operators, the first of which computes an input, the next an
+input of that one, and so on; "Add|Sub" stands for either), `widened_inputs` (which broadcasting repeats),
+`stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so
+many elements), `most_lengths` (of attributes: at most so many, or none), `non_negative` (attributes, lists without a
+number below 0), `may_leave_out_votes` (an ensemble of trees in which a class or target may get no vote),
+`joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
+sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no elements along the
+attribute axis), `joins_beside_channels` (a constant of several numbers, smaller than the result, has axes above 1 other
+than the second one of the result and those that follow it without a gap), `joins_channels_behind` (reductions: a
+constant with one axis above 1 may lie along the second axis of what one of them reduced, with nodes of one computed
+input between), `resized_axes` (of the first input, each of which has another size in the first output),
+`single_elements` (inputs that have axes, each with one element), `single_axes` (inputs that have one element along an
+axis, as { X = 2 }), `matches` (attributes, each with a regular expression that is found in it), `within` (operators,
+one of which holds the subgraph that it is in), `single_letters` (attributes, texts that have a letter only once),
+`chain_computes` (what starts the chain reads no constants), `chain_starts_elsewhere` (the node reads nothing that what
+starts the chain reads, nor a product of that with a constant), `chain_reads_constant_first` (the first input of what
+starts the chain is one), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as
+{ indices = "data" }), `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read`
+(by a node), `gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has
+another first or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the
+graph), `second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes
+compute, which may have numbers below 0), `leaves_remainders` (no Sub took the remainder off its first input, by a Mod
+with fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of which is an input of the graph),
 `after_more_than_channels` (operators, one of which computes its first input with a constant that has axes above 1 other
 than that of channels), `joins_more_than_channels` (a constant has axes above 1 other than that of channels),
 `widens_axes_in_between` (several axes between others are repeated), `reduces_one_of_the_first_among_several` (of
