@@ -380,3 +380,13 @@ def test_openvino_keeps_factors_that_give_a_convolution_its_axes(operator: str) 
         {{ a = Relu (x) b = {operator} (a, d) y = Conv (b, k) }}"""
     assert operators(converted(text, "openvino==2022.3")) != ["Relu", operator, "Conv"]
     assert operators(converted(text, "openvino==2021.4")) == ["Relu", operator, "Conv"]
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_openvino_2022_joins_what_a_squeeze_with_axes_gives(opset: int) -> None:
+    text = """g (float[1,2,3] x, float[2,3] z) => (float[2,6] y)
+        { a = Exp (x) s = Squeeze (a) y = Concat <axis = 1> (s, z) }"""
+    for runtime, count in (("openvino==2022.3", 2), ("openvino==2026.4", 1)):
+        nodes = converted(text, runtime, opset=opset).graph.node
+        (squeeze,) = (node for node in nodes if node.op_type == "Squeeze")
+        assert len(squeeze.input) + len(squeeze.attribute) == count
