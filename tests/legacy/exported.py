@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,8 @@ def outcome(exported: Exported, target: str, runner: Runner) -> tuple[str, str]:
     return (BROKEN, said) if said else (EQUAL, "")
 
 
-def main() -> None:
-    """Print a line for each runtime, and on standard error what became of the models that are not equal."""
-    folder, *pairs = sys.argv[1:]
-    models = [one for file in sorted(Path(folder).glob("**/*.onnx")) if (one := read(file))]
+def print_table(models: Sequence[Exported], pairs: Sequence[str]) -> None:
+    """Print a line for each RUNTIME=COMMAND, and on standard error what became of the models that are not equal."""
     print(f"| runtime | equal | {BROKEN} | refused | of |\n|---|---|---|---|---|")
     for pair in pairs:
         target, _, command = pair.replace("==", "~~").partition("=")
@@ -104,6 +102,12 @@ def main() -> None:
         share = 100 * counts[EQUAL] / max(len(models), 1)
         row = f"| {target} | {share:.1f} % | {counts[BROKEN]} | {counts[REFUSED]} | {len(models)} |"
         print(row, flush=True)
+
+
+def main() -> None:
+    """Print the table for a folder of models."""
+    folder, *pairs = sys.argv[1:]
+    print_table([one for file in sorted(Path(folder).glob("**/*.onnx")) if (one := read(file))], pairs)
 
 
 if __name__ == "__main__":

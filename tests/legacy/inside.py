@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,9 +19,8 @@ import numpy
 from onnx import ModelProto, TensorProto, helper, numpy_helper, shape_inference
 
 from opsetlift.evaluator import EvaluationError, Evaluator
-from opsetlift.measuring import Runner
 from testing.cases import Case, node_cases
-from tests.legacy.exported import BROKEN, EQUAL, REFUSED, Exported, outcome
+from tests.legacy.exported import Exported, print_table
 
 _KINDS = "fiub"
 _OPSET_BESIDE_OTHER_DOMAINS = 13
@@ -112,23 +109,12 @@ def networks(only: str = "") -> Iterator[Exported]:
 
 
 def main() -> None:
-    """Print a line for each runtime, and on standard error what became of the networks that are not equal."""
+    """Print the table for the networks that are asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("pairs", nargs="+", metavar="RUNTIME=COMMAND")
     parser.add_argument("--only", default="", metavar="REGEX")
     arguments = parser.parse_args()
-    tried = list(networks(arguments.only))
-    print(f"| runtime | equal | {BROKEN} | refused | of |\n|---|---|---|---|---|")
-    for pair in arguments.pairs:
-        target, command = re.fullmatch("((?:[^=]|==)+)=([^=].*)", pair).groups()  # type: ignore[union-attr]
-        counts: Counter[str] = Counter()
-        with Runner(command, is_persistent=True) as runner:
-            for one in tried:
-                found, why = outcome(one, target, runner)
-                counts[found] += 1
-                if found != EQUAL:
-                    print(target, one.name, found, why, sep="\t", file=sys.stderr, flush=True)
-        print(f"| {target} | {counts[EQUAL]} | {counts[BROKEN]} | {counts[REFUSED]} | {len(tried)} |", flush=True)
+    print_table(list(networks(arguments.only)), arguments.pairs)
 
 
 if __name__ == "__main__":
