@@ -390,3 +390,75 @@ def test_openvino_2022_joins_what_a_squeeze_with_axes_gives(opset: int) -> None:
         nodes = converted(text, runtime, opset=opset).graph.node
         (squeeze,) = (node for node in nodes if node.op_type == "Squeeze")
         assert len(squeeze.input) + len(squeeze.attribute) == count
+
+
+@pytest.mark.parametrize("parameters", ["m, b, b, s", "s, m, b, s", "s, b, m, s", "s, b, b, v", "v, m, m, v"])
+@pytest.mark.parametrize("opset", [9, 15])
+def test_opencv_normalises_batches_by_constants_only(parameters: str, opset: int) -> None:
+    text = f"""g (float[2,3,4,4] x, float[2,3] k) => (float[2,3,4,4] y)
+        <float[3] s = {{1, 2, 3}}, float[3] b = {{0.5, 0, -1}}>
+        {{ m = ReduceMean <axes = [0], keepdims = 0> (k) v = Exp (m) y = BatchNormalization (x, {parameters}) }}"""
+    assert "BatchNormalization" not in operators(converted(text, "opencv==4.14", opset=opset))
+    assert operators(converted(text, "opencv==5.0", opset=opset))[-1] == "BatchNormalization"
+
+
+def test_what_is_normalised_by_constants_stays() -> None:
+    text = """g (float[2,3,4] x) => (float[2,3,4] y) <float[3] s = {1, 2, 3}, float[3] b = {0.5, 0, -1}>
+        { y = BatchNormalization (x, s, b, b, s) }"""
+    assert operators(converted(text, "opencv==4.14"))[-1] == "BatchNormalization"
+
+
+def test_opencv_quantizes_what_it_measures_itself() -> None:
+    text = """g (float[2,3,4] x) => (float[2,3,4] y)
+        { q, s, z = DynamicQuantizeLinear (x) y = DequantizeLinear (q, s, z) }"""
+    assert "DynamicQuantizeLinear" not in operators(converted(text, "opencv==4.14"))
+
+
+def test_opencv_quantizes_a_single_number_by_arithmetic() -> None:
+    text = """g (float[2,3] x) => (float[2,3] y) <float s = {0.5}, uint8 z = {3}> { v = ReduceMax <keepdims = 0> (x)
+        q = QuantizeLinear (v, s, z) d = DequantizeLinear (q, s, z) y = Mul (x, d) }"""
+    assert not {"QuantizeLinear", "DequantizeLinear"} & {*operators(converted(text, "opencv==4.14"))}
+    assert "QuantizeLinear" in operators(converted(text, "opencv==5.0"))
+
+
+@pytest.mark.parametrize(
+    ("before", "is_whole"),
+    [
+        ("r = Round (x) w = Clip (r, l, h)", True),
+        ("i = Cast <to = 6> (x) f = Cast <to = 1> (i) w = Add (f, h)", True),
+        ("r = Floor (x) w = Mul (r, half)", False),
+        ("w = Clip (x, l, h)", False),
+    ],
+)
+def test_opencv_drops_fractions_only_where_there_may_be_some(before: str, is_whole: bool) -> None:
+    text = f"""g (float[2,3,4] x) => (uint8[2,3,4] y) <float l = {{0}}, float h = {{255}}, float half = {{0.5}}>
+        {{ {before} y = Cast <to = 2> (w) }}"""
+    found = converted(text, "opencv==4.14").graph
+    made = {name: node.op_type for node in found.node for name in node.output}
+    assert (made[found.node[-1].input[0]] != "Floor") == is_whole
+
+
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize(("shape", "axis", "keepdims"), [("2,9", -1, 1), ("2,3,9", 2, 0), ("9", 0, 0)])
+def test_openvino_finds_the_first_of_equal_numbers_with_an_axis_behind(
+    operator: str, shape: str, axis: int, keepdims: int
+) -> None:
+    sizes = shape.split(",")
+    sizes[axis:] = ["1"] * keepdims
+    text = f"""g (float[{shape}] x) => (int64[{",".join(sizes)}] y)
+        {{ y = {operator} <axis = {axis}, keepdims = {keepdims}> (x) }}"""
+    assert operators(converted(text, "openvino==2022.3"))[:2] == ["Unsqueeze", operator]
+    assert operators(converted(text, "openvino==2026.4")) == [operator]
+
+
+def test_an_axis_that_is_not_the_last_one_gets_none_behind() -> None:
+    text = "g (float[2,9,3] x) => (int64[2,1,3] y) { y = ArgMax <axis = 1> (x) }"
+    assert operators(converted(text, "openvino==2022.3")) == ["ArgMax"]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, ["Unsqueeze", "TopK", "Squeeze", "Squeeze"]), (2, ["TopK"])])
+def test_openvino_finds_the_first_of_the_largest_with_an_axis_behind(count: int, expected: list[str]) -> None:
+    text = f"""g (float[2,9] x) => (float[2,{count}] v, int64[2,{count}] y) <int64[1] k = {{{count}}}>
+        {{ v, y = TopK (x, k) }}"""
+    for runtime in ("openvino==2022.3", "openvino==2026.4"):
+        assert operators(converted(text, runtime)) == expected

@@ -484,7 +484,8 @@ def test_columns_of_a_vector_are_gathered_from_it() -> None:
         assert found.certificate is not None
         assert found.certificate.is_proven
         assert "Gather" in operators(found.model)
-        assert "Unsqueeze" not in operators(found.model)
+        # OpenVINO 2022.3 finds the first of equal numbers with an axis behind only.
+        assert operators(found.model).count("Unsqueeze") == (runtime == "openvino==2022.3")
 
 
 @pytest.mark.parametrize("votes", ["0 0", "0 12"])

@@ -9,7 +9,7 @@ from opsetlift.rulebook.rule import Fallback, Step, unchanged
 from opsetlift.rulebook.site import Site, pop_attribute, widen_to_kernel
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.axes import make_axis_non_negative
+from opsetlift_rules.helpers.axes import is_along_the_last_axis, make_axis_non_negative, put_an_axis_behind
 
 _FIRST = -(2**63)
 
@@ -57,7 +57,8 @@ def search_last_index_from_the_end(site: Site) -> None:
 def compare_with_the_extreme_or_widen(site: Site) -> None:
     """Compute in a type that the runtime supports; of int64, which none holds, find the number equal to the extreme.
 
-    Where the runtime has a kernel, the axis is counted from the front, and kept and removed afterwards.
+    Where the runtime has a kernel, the axis is counted from the front, and kept and removed afterwards; else, as the
+    last one, it gets another one behind it, of one element: some runtimes find the first of equal numbers only so.
     """
     if site.computes(site.node.op_type, T=site.dtype(0)):
         counts_back = site.attribute("axis", 0) < 0 and bool(site.shape(0))
@@ -67,6 +68,9 @@ def compare_with_the_extreme_or_widen(site: Site) -> None:
             axis = site.constant([site.attribute("axis", 0)], "int64", "axes")
             site.replace(site.op_at(opsets.AXES_AS_INPUTS).Squeeze(site.op.copy(site.input(0), keepdims=1), axis))
         if counts_back or site.is_replaced:
+            return
+        if is_along_the_last_axis(site, site.attribute("axis", 0)):
+            site.replace(*put_an_axis_behind(site))
             return
     if widen_to_kernel(site) or site.dtype(0) != "int64":
         return

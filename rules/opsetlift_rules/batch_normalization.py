@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
-from opsetlift.rulebook.site import Operators, Site, pop_attribute
+from opsetlift.rulebook.site import Operators, Site, is_constant, pop_attribute
 from opsetlift.specification.dtypes import DIGITS
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
@@ -186,6 +186,27 @@ def compute_batch_statistics(site: Site) -> None:
         put_maxima_before(site)
 
 
+def normalize_by_computed_parameters(site: Site) -> None:
+    """Subtract the mean, multiply by scale / sqrt(var + epsilon) and add B, where a node computes one of these.
+
+    X [N, C, *spatial], float or double; the other inputs are [C], in the dtype of X.
+    """
+    trains = site.attribute("training_mode", 0) or any(site.node.output[1:])
+    if trains or all(is_constant(site, position) for position in range(1, 5)):
+        return
+    dtype = site.dtype(0)
+    same = all(site.dtype(position) == dtype for position in range(1, 5))
+    if dtype not in ("float", "double") or not same or not site.attribute("spatial", 1):
+        return
+    op = site.op_at(opsets.BFLOAT16)
+    rank = site.rank(0, because="the parameters are repeated along all dimensions but the channels")
+    shape = site.constant([1, -1, *[1] * (rank - 2)], "int64", "channels")
+    scale, b, mean, variance = (op.Reshape(value, shape) for value in site.inputs[1:5])
+    epsilon = site.constant(site.attribute("epsilon", 1e-5), dtype, "epsilon")
+    factor = op.Div(scale, op.Sqrt(op.Add(variance, epsilon)))
+    site.replace(op.Add(op.Mul(op.Sub(site.input(0), mean), factor), b))
+
+
 def _compute_statistics_of_the_batch(site: Site) -> None:
     """Compute the mean and variance of a batch with operators, for runtimes without training mode.
 
@@ -243,5 +264,5 @@ _NORMALIZE_OTHERWISE = rounding(
 )
 
 FALLBACKS = [
-    Fallback("BatchNormalization", _NORMALIZE_OTHERWISE),
+    Fallback("BatchNormalization", _NORMALIZE_OTHERWISE, otherwise=normalize_by_computed_parameters),
 ]

@@ -12,7 +12,12 @@ from opsetlift.rulebook.site import Operators, Site, pop_attribute
 from opsetlift.specification.dtypes import numpy_dtype
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.axes import counted_from_front, gather_within
+from opsetlift_rules.helpers.axes import (
+    counted_from_front,
+    gather_within,
+    is_along_the_last_axis,
+    put_an_axis_behind,
+)
 from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPARED_IN, FIRST_FLOATS
 
@@ -133,7 +138,8 @@ def _greatest(site: Site, op: Operators, data: str, k: str, axis: int) -> tuple[
 def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
     """Write k as a constant where it is known, else reshape it to [1]; other nodes become TopK-11 as TopK-10 has it.
 
-    TopK-1, whose k is an attribute, is moved to the last axis.
+    TopK-1, whose k is an attribute, is moved to the last axis. The one largest number along the last axis is looked for
+    with another axis behind it, of one element: some runtimes find the first of equal ones only so.
     """
     rank, axis = len(site.shape(0) or ()), site.attribute("axis", -1)
     has_kernel = site.computes("TopK", T=site.dtype(0))
@@ -145,7 +151,9 @@ def write_k_out_or_sort_as_largest_floats(site: Site) -> None:
         sort_smallest_and_integers_as_largest_floats(site)
         return
     k = site.constant_value(1)
-    if k is None:
+    if k is not None and k.shape == (1,) and k[0] == 1 and is_along_the_last_axis(site, axis):
+        site.replace(*put_an_axis_behind(site))
+    elif k is None:
         site.set_input(1, site.op_at(opsets.BFLOAT16).Reshape(site.input(1), site.constant([1], "int64", "shape")))
     else:
         site.set_input(1, site.constant(k.reshape(-1), hint="k"))

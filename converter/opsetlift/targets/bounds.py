@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from itertools import product
 
+import numpy
 from onnx import NodeProto
 
 from opsetlift.facts import ScopeFacts
@@ -35,6 +36,10 @@ _SHAPED_OTHERWISE = frozenset(
 )
 """Operators that give numbers of their first input, and no others."""
 
+_WHOLE = frozenset(["Ceil", "Floor", "Round", "Sign"])
+_WHOLE_OF_WHOLE = frozenset(["Abs", "Add", "Clip", "Concat", "Max", "Min", "Mul", "Neg", "Relu", "Sub", "Sum"])
+_ELEMENTS_OF_THE_FIRST = _SHAPED_OTHERWISE | {"ReduceMax", "ReduceMin"}
+
 _COUNTS = frozenset(["ArgMax", "ArgMin", "NonZero", "Shape", "Size"])
 _BETWEEN_THOSE_READ = frozenset(["Max", "Min", "Mean", "ReduceMax", "ReduceMean", "ReduceMin"])
 
@@ -51,6 +56,35 @@ def may_be_negative(name: str, scope: ScopeFacts, steps: int) -> bool:
         steps: How many nodes before it are looked at, one behind the other; those before them may compute anything.
     """
     return _bounds(name, scope, steps)[0] < 0
+
+
+def may_have_fractions(name: str, scope: ScopeFacts, steps: int) -> bool:
+    """Whether a value of floats may hold a number that is not whole.
+
+    Args:
+        name: The value.
+        scope: Facts of the graph that it is in.
+        steps: How many nodes before it are looked at, one behind the other; those before them may compute anything.
+    """
+    if scope.is_constant(name):
+        value = scope.constant(name)
+        is_whole = value is not None and value.dtype.kind in "iufb" and bool((value == numpy.floor(value)).all())
+        return not is_whole
+    if _holds_integers(name, scope):
+        return False
+    node = scope.producer(name)
+    if node is None or not steps:
+        return True
+    operator = node.op_type
+    if operator in _WHOLE or (operator == "Cast" and _holds_integers(node.input[0], scope)):
+        return False
+    read = len(node.input) if operator in _WHOLE_OF_WHOLE else 1 if operator in _ELEMENTS_OF_THE_FIRST else 0
+    return not read or any(one and may_have_fractions(one, scope, steps - 1) for one in list(node.input)[:read])
+
+
+def _holds_integers(name: str, scope: ScopeFacts) -> bool:
+    dtype = dtype_of_type(scope.type_string(name) or "") or ""
+    return dtype == "bool" or "int" in dtype
 
 
 def _bounds(name: str, scope: ScopeFacts, steps: int) -> Bounds:

@@ -21,7 +21,7 @@ from opsetlift.model.scopes import captured_names, referenced_names, subgraphs
 from opsetlift.specification.dtypes import dtype_of_type
 from opsetlift.specification.history import Definition
 from opsetlift.specification.operands import input_operands, operands
-from opsetlift.targets.bounds import may_be_negative
+from opsetlift.targets.bounds import may_be_negative, may_have_fractions
 from opsetlift.targets.narrowing_casts import follows_a_narrowing_cast
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.tree_votes import may_leave_out_votes
@@ -177,6 +177,10 @@ class Form:
     """Whether one of its inputs is an input of the graph."""
     may_be_negative: frozenset[str] = frozenset()
     """Inputs that nodes compute, which may give numbers below 0, as far as their operators tell."""
+    looks_along_the_last_axis: bool = False
+    """Whether its attribute axis is the last one of the first input, as far as is known, and may have many elements."""
+    may_have_fractions: bool = False
+    """Whether its first input may hold numbers that are not whole, as far as operators tell."""
     leaves_remainders: bool = False
     """Whether it divides what no Sub took the remainder off before, by a Mod with fmod."""
     comes_from_scalar_inputs: bool = False
@@ -439,6 +443,10 @@ class Form:
             (self.may_join_nothing, _may_join_nothing),
             (self.reads_graph_inputs, lambda node, _, scope: _reads_graph_inputs(node, scope)),
             (self.may_be_negative, self._may_have_negative_numbers),
+            (
+                self.may_have_fractions,
+                lambda node, _, scope: may_have_fractions(node.input[0], scope, _MOST_STEPS_BEHIND),
+            ),
             (self.leaves_remainders, lambda node, _, scope: _leaves_remainders(node, scope)),
             (self.comes_from_scalar_inputs, lambda node, _, scope: _comes_from_scalar_inputs(node, scope)),
             (self.magnitudes, self._reaches_the_magnitudes),
@@ -484,6 +492,7 @@ class Form:
                 lambda *facts: any(one is not None and -one[0] >= one[1] for one in _left_by_output_shape(*facts)),
             ),
             (self.other_axes, self._has_other_axes),
+            (self.looks_along_the_last_axis, _looks_along_the_last_axis),
             (self.single_axes, self._has_single_elements),
             (self.single_elements, self._has_inputs_of_one_element),
             (self.may_be_single_along, self._may_be_single_along),
@@ -531,7 +540,11 @@ class Form:
             len(self.chain),
             _MOST_STEPS_FROM_SIZES if self.sizes_as_inputs else 0,
             _MOST_STEPS_BEHIND
-            if self.behind or self.not_behind or self.joins_channels_behind or self.may_be_negative
+            if self.behind
+            or self.not_behind
+            or self.joins_channels_behind
+            or self.may_be_negative
+            or self.may_have_fractions
             else 0,
             _MOST_MOVES + 1
             if self.has_other_numbers
@@ -1185,6 +1198,13 @@ def _reduces_one_of_the_first_among_several(node: NodeProto, scope: ScopeFacts) 
     if shape is None:
         return len(named) > 1
     return 1 < len(named) < len(shape) and min(_from_front(axis, len(shape)) for axis in named) <= _CHANNELS
+
+
+def _looks_along_the_last_axis(node: NodeProto, definition: Definition, scope: ScopeFacts) -> bool:
+    shape, axis = scope.shape(node.input[0]), _attribute(node, definition, "axis")
+    if shape is None:
+        return True
+    return bool(shape) and axis in (-1, len(shape) - 1) and shape[-1] != 1
 
 
 def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:

@@ -117,42 +117,42 @@ starts the chain is one), `longer_inputs` (inputs, each with one that it may be 
 (by a node), `gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has
 another first or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the
 graph), `second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes
-compute, which may have numbers below 0), `leaves_remainders` (no Sub took the remainder off its first input, by a Mod
-with fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of which is an input of the graph),
-`after_more_than_channels` (operators, one of which computes its first input with a constant that has axes above 1 other
-than that of channels), `joins_more_than_channels` (a constant has axes above 1 other than that of channels),
-`widens_axes_in_between` (several axes between others are repeated), `reduces_one_of_the_first_among_several` (of
-several axes that it names, not all), `magnitudes` (of attributes and constant inputs, as { B = 1e30 }: one number's is
-at least that), `mixed_numbers` (constant inputs that have different numbers), `numbers` (of attributes and constant
-inputs, as { Y = 2 }: all of theirs), `follows_a_product_of_products` (its first input is a Mul, one of whose inputs is
-one, too), `has_other_powers` (its first input is a Pow whose exponent is not 2), `is_read_beside` (something else reads
-a result along the chain, or a product that it reads), `other_axes` (lists of axes that are not the last one alone),
-`misfits_normalized_axes` (a constant that it or the first of the chain reads has another shape than the last axes, of
-which a ReduceMean in the chain takes the mean), `has_other_numbers` (than the 0 and 1 that a Cast made of truth
-values), `resizes_channels` (constant scales or sizes change one of the first two axes), `resizes_by_fractions` (the
-sizes are no whole multiples of those before), `falls` (lists with a number below the one before it), `leaps` (lists
-with a number that is not one more than the one before it), `misfits_axis` (inputs that have not the shape of the first
-one from the attribute axis on), `differs_beside_axis` (inputs with others of which a size beside that axis differs),
-`sizes_behind_axis` (an axis behind the attribute axis may have another size than 1), `stacks_differ` (its first two
-inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that are stacks of several matrices, but of
-fewer than the result), `ends_with_absent_input` (the last one has no name), `follows_narrowing_cast` (it casts on what
-a Cast before it lost numbers of, to more than that dtype holds or to truth values) and `undoes_cast` (back to the dtype
-before the Cast before it); the node is written so where all hold. Inputs of operators that onnx does not define are
-named by their places, from "0" on. `text` ends a sentence that begins with the runtime.
-`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
-inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
-`only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with inputs
-whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared shape;
-`inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
+compute, which may have numbers below 0), `may_have_fractions` (its first input may hold numbers that are not whole),
+`looks_along_the_last_axis` (of more than one element, by its attribute axis), `leaves_remainders` (no Sub took the
+remainder off its first input, by a Mod with fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of
+which is an input of the graph), `after_more_than_channels` (operators, one of which computes its first input with a
+constant that has axes above 1 other than that of channels), `joins_more_than_channels` (a constant has axes above 1
+other than that of channels), `widens_axes_in_between` (several axes between others are repeated),
+`reduces_one_of_the_first_among_several` (of several axes that it names, not all), `magnitudes` (of attributes and
+constant inputs, as { B = 1e30 }: one number's is at least that), `mixed_numbers` (constant inputs that have different
+numbers), `numbers` (of attributes and constant inputs, as { Y = 2 }: all of theirs), `follows_a_product_of_products`
+(its first input is a Mul, one of whose inputs is one, too), `has_other_powers` (its first input is a Pow whose exponent
+is not 2), `is_read_beside` (something else reads a result along the chain, or a product that it reads), `other_axes`
+(lists of axes that are not the last one alone), `misfits_normalized_axes` (a constant that it or the first of the chain
+reads has another shape than the last axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers`
+(than the 0 and 1 that a Cast made of truth values), `resizes_channels` (constant scales or sizes change one of the
+first two axes), `resizes_by_fractions` (the sizes are no whole multiples of those before), `falls` (lists with a number
+below the one before it), `leaps` (lists with a number that is not one more than the one before it), `misfits_axis`
+(inputs that have not the shape of the first one from the attribute axis on), `differs_beside_axis` (inputs with others
+of which a size beside that axis differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size
+than 1), `stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that
+are stacks of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name),
+`follows_narrowing_cast` (it casts on what a Cast before it lost numbers of, to more than that dtype holds or to truth
+values) and `undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs
+of operators that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with
+the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes
+neither as inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model
+(with `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with
+inputs whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared
+shape; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
 `repeated_outputs` whether one may be there twice; `outputs_beside_others` whether they may be what a node with several
 outputs computes, without another name; `outputs_lost_where_read` names operators whose outputs it loses where they are
 outputs of the model and nodes read them, too, unless through the operator `kept_by` (Max by default, or Identity where
 that is enough); `undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`)
 the last of three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how
-names of
-values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model may
-be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a size
-of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
+names of values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the
+model may be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have
+a size of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
 initializers, too, are constants. `shared_constants` names operators, inputs as MatMul.A, or operators with what
 computes another input, as "Add after MatMul", after which other nodes no longer find a constant: what those in
 `as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in

@@ -30,6 +30,27 @@ def make_axis_non_negative(site: Site) -> None:
         site.set_attribute("axis", counted_from_front(site, [axis], rank, name="axis")[0])
 
 
+def is_along_the_last_axis(site: Site, axis: int) -> bool:
+    """Whether an axis is the last one of the first input, whose rank is known."""
+    rank = len(site.shape(0) or ())
+    return rank > 0 and axis in (-1, rank - 1)
+
+
+def put_an_axis_behind(site: Site) -> list[str]:
+    """Compute the node along its last axis with another one behind that, of one element, which is then removed.
+
+    The results have as many axes as the first input.
+
+    Returns:
+        The results, as many as the node has outputs.
+    """
+    rank = site.rank(0, because="an axis is put behind the last one")
+    op, axes = site.op_at(opsets.AXES_AS_INPUTS), site.constant([rank], "int64", "axes")
+    spread = op.Unsqueeze(site.input(0), axes)
+    results = site.op.copy(spread, *site.inputs[1:], axis=rank - 1)
+    return [op.Squeeze(one, axes) for one in ([results] if isinstance(results, str) else results)]
+
+
 def move_axes_to_an_input(site: Site) -> None:
     """Move the attribute `axes`, if present, to the last input."""
     if has_attribute(site, "axes"):
