@@ -462,3 +462,9 @@ def test_openvino_finds_the_first_of_the_largest_with_an_axis_behind(count: int,
         {{ v, y = TopK (x, k) }}"""
     for runtime in ("openvino==2022.3", "openvino==2026.4"):
         assert operators(converted(text, runtime)) == expected
+
+
+@pytest.mark.parametrize(("runtime", "opset"), [("1.3", 10), ("1.6", 13), ("1.16", 19), ("1.20", 21), ("1.32", 21)])
+def test_onnxruntime_quantizes_to_int8(runtime: str, opset: int) -> None:
+    text = "g (float[2,3] x) => (int8[2,3] y) <float s = {0.5}, int8 z = {3}> { y = QuantizeLinear (x, s, z) }"
+    assert operators(converted(text, f"onnxruntime=={runtime}", opset=opset)) == ["QuantizeLinear"]
