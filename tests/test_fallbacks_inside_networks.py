@@ -468,3 +468,38 @@ def test_openvino_finds_the_first_of_the_largest_with_an_axis_behind(count: int,
 def test_onnxruntime_quantizes_to_int8(runtime: str, opset: int) -> None:
     text = "g (float[2,3] x) => (int8[2,3] y) <float s = {0.5}, int8 z = {3}> { y = QuantizeLinear (x, s, z) }"
     assert operators(converted(text, f"onnxruntime=={runtime}", opset=opset)) == ["QuantizeLinear"]
+
+
+@pytest.mark.parametrize("opset", [9, 15])
+def test_a_vector_is_normalised_by_computed_parameters_as_a_vector(opset: int) -> None:
+    text = """g (float[5] x, float[2,1] k) => (float[5] y) <float[1] s = {2}, float[1] b = {0.5}>
+        { m = ReduceMean <axes = [0], keepdims = 0> (k) v = Exp (m) y = BatchNormalization (x, s, b, m, v) }"""
+    assert "BatchNormalization" not in operators(converted(text, "opencv==4.14", opset=opset))
+
+
+def test_doubles_are_normalised_with_the_epsilon_of_float() -> None:
+    text = "g (double[2,3,4] x, double[3] s) => (double[2,3,4] y) { y = BatchNormalization (x, s, s, s, s) }"
+    found = converted(text, "tract==0.23", opset=15)
+    assert "BatchNormalization" not in operators(found)
+    x = numpy.arange(24.0).reshape(2, 3, 4)
+    given = {"x": x, "s": numpy.array([1e-6, 2.0, 3.0])}
+    before = Evaluator(model(f'<ir_version: 8, opset_import: ["": 15]> {text}')).run(given)
+    numpy.testing.assert_array_equal(Evaluator(found).run(given)["y"], before["y"])
+
+
+@pytest.mark.parametrize(("low", "is_whole"), [("1.0", True), ("0.5", False)])
+def test_bounds_that_are_attributes_may_have_fractions(low: str, is_whole: bool) -> None:
+    text = f"""g (float[2,3,4] x) => (int32[2,3,4] y)
+        {{ w = Ceil (x) c = Clip <min = {low}, max = 9.0> (w) y = Cast <to = 6> (c) }}"""
+    assert ("Floor" not in operators(converted(text, "opencv==4.14", opset=10))) == is_whole
+
+
+def test_openvino_finds_the_first_of_the_largest_of_the_first_top_k() -> None:
+    text = "g (float[2,9] x) => (float[2,1] v, int64[2,1] y) { v, y = TopK <k = 1> (x) }"
+    for runtime in ("openvino==2022.3", "openvino==2026.4"):
+        assert operators(converted(text, runtime, opset=7))[0] == "Unsqueeze"
+
+
+def test_the_refusal_of_sizes_of_0_does_not_speak_of_equal_numbers() -> None:
+    text = "g (float[0,9] x) => (int64[0,1] y) { y = ArgMax <axis = -1> (x) }"
+    refused(text, "openvino==2022.3", because="with a size of 0", opset=13)

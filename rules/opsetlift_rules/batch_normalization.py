@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy
+
 from opsetlift.rulebook.rule import Apply, Fallback, Rule, Step, rounding, unchanged
 from opsetlift.rulebook.site import Operators, Site, is_constant, pop_attribute
 from opsetlift.specification.dtypes import DIGITS
@@ -20,6 +22,12 @@ from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.consumed_inputs import remove_consumed_inputs
 from opsetlift_rules.helpers.images import as_image, is_image
 from opsetlift_rules.helpers.separating import put_maxima_before
+
+_TRAINS_BY_OUTPUTS = 7
+"""The version that trains if it has more outputs than Y, where earlier ones ask is_test."""
+
+_EPSILON = float(numpy.float32(1e-5))
+"""The default of epsilon, which is an attribute of float whatever the dtype of X."""
 
 _ROUNDED_ONCE = "computed in the widest dtype of all inputs and rounded once"
 
@@ -189,10 +197,12 @@ def compute_batch_statistics(site: Site) -> None:
 def normalize_by_computed_parameters(site: Site) -> None:
     """Subtract the mean, multiply by scale / sqrt(var + epsilon) and add B, where a node computes one of these.
 
-    X [N, C, *spatial], float or double; the other inputs are [C], in the dtype of X.
+    X [N, C, *spatial], float or double; the other inputs are [C], in the dtype of X. A vector gets its second axis from
+    the rule that is tried first.
     """
     trains = site.attribute("training_mode", 0) or any(site.node.output[1:])
-    if trains or all(is_constant(site, position) for position in range(1, 5)):
+    is_told_by_outputs = site.opset >= _TRAINS_BY_OUTPUTS
+    if trains or not is_told_by_outputs or all(is_constant(site, position) for position in range(1, 5)):
         return
     dtype = site.dtype(0)
     same = all(site.dtype(position) == dtype for position in range(1, 5))
@@ -200,9 +210,11 @@ def normalize_by_computed_parameters(site: Site) -> None:
         return
     op = site.op_at(opsets.BFLOAT16)
     rank = site.rank(0, because="the parameters are repeated along all dimensions but the channels")
+    if rank == 1:
+        return
     shape = site.constant([1, -1, *[1] * (rank - 2)], "int64", "channels")
     scale, b, mean, variance = (op.Reshape(value, shape) for value in site.inputs[1:5])
-    epsilon = site.constant(site.attribute("epsilon", 1e-5), dtype, "epsilon")
+    epsilon = site.constant(site.attribute("epsilon", _EPSILON), dtype, "epsilon")
     factor = op.Div(scale, op.Sqrt(op.Add(variance, epsilon)))
     site.replace(op.Add(op.Mul(op.Sub(site.input(0), mean), factor), b))
 

@@ -42,7 +42,7 @@ _LEAST_LIMIT = 127
 """What all integer dtypes of 8 bits and more hold."""
 
 _SATURATING = frozenset(["QuantizeLinear", "DynamicQuantizeLinear"])
-"""Operators that define which integers floats become that are beyond them."""
+"""Operators that saturate, so that floats beyond the integers have a result, too."""
 
 _NOT_TRIED = frozenset(["complex64", "complex128"])
 

@@ -76,6 +76,9 @@ def may_have_fractions(name: str, scope: ScopeFacts, steps: int) -> bool:
     if node is None or not steps:
         return True
     operator = node.op_type
+    # Up to version 6 the bounds of Clip are attributes.
+    if any(not one.f.is_integer() for one in node.attribute if operator == "Clip"):
+        return True
     if operator in _WHOLE or (operator == "Cast" and _holds_integers(node.input[0], scope)):
         return False
     read = len(node.input) if operator in _WHOLE_OF_WHOLE else 1 if operator in _ELEMENTS_OF_THE_FIRST else 0

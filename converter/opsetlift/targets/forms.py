@@ -1204,7 +1204,7 @@ def _looks_along_the_last_axis(node: NodeProto, definition: Definition, scope: S
     shape, axis = scope.shape(node.input[0]), _attribute(node, definition, "axis")
     if shape is None:
         return True
-    return bool(shape) and axis in (-1, len(shape) - 1) and shape[-1] != 1
+    return bool(shape) and 0 not in shape and axis in (-1, len(shape) - 1) and shape[-1] != 1
 
 
 def _leaves_last_axes(node: NodeProto, scope: ScopeFacts) -> bool:
