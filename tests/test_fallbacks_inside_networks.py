@@ -503,3 +503,11 @@ def test_openvino_finds_the_first_of_the_largest_of_the_first_top_k() -> None:
 def test_the_refusal_of_sizes_of_0_does_not_speak_of_equal_numbers() -> None:
     text = "g (float[0,9] x) => (int64[0,1] y) { y = ArgMax <axis = -1> (x) }"
     refused(text, "openvino==2022.3", because="with a size of 0", opset=13)
+
+
+def test_sums_of_many_products_may_round_more_often() -> None:
+    text = """g (float[2,1,16,16] r) => (float[2,1,1] y)
+        { x = Exp (r) y = Einsum <equation = "bchw,bdhw->bcd"> (x, x) }"""
+    found = convert(model(f'<ir_version: 8, opset_import: ["": 13]> {text}'), to=11)
+    assert found.certificate is not None
+    assert found.certificate.is_proven

@@ -5,6 +5,7 @@ Einsum  12: introduced · 28: +bfloat16
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ from opsetlift_rules.helpers.counting import iota
 from opsetlift_rules.helpers.dtype_groups import COMPUTED_IN, FLOATING
 from opsetlift_rules.helpers.narrow_floats import BFLOAT16_IS_ADDED, cast_bfloat16_and_round
 
-_ULPS = 8
+_ULPS = 64
+_ULPS_OF_FEW_TERMS = 8
+_TERMS_OF_AN_ULP = 16
+"""Kernels keep about so many partial sums; each of them adds, and rounds, once for every so many products."""
 _BECAUSE = "a kernel may sum the products in another order"
 
 Label = str
@@ -42,7 +46,7 @@ def decompose_the_equation(site: Site) -> None:
     op = site.op_at(opsets.AXES_AS_INPUTS)
     compute_dtype = COMPUTED_IN.get(dtype, dtype)
     if dtype in FLOATING:
-        site.rounds()
+        site.rounds(min(_ULPS, _ULPS_OF_FEW_TERMS + _most_terms(site, terms, result) // _TERMS_OF_AN_ULP))
     operands = []
     for name, labels in zip(site.inputs, terms, strict=True):
         value = op.Cast(name, to=compute_dtype) if compute_dtype != dtype else name
@@ -59,6 +63,17 @@ def decompose_the_equation(site: Site) -> None:
         current = _combined(site, op, current, following, needed, stretched)
     ordered = _ordered(op, current, result).name
     site.replace(op.Cast(ordered, to=dtype) if compute_dtype != dtype else ordered)
+
+
+def _most_terms(site: Site, terms: Sequence[tuple[Label, ...]], result: tuple[Label, ...]) -> int:
+    """How many products a sum has, as far as sizes are known."""
+    sizes = {
+        label: size
+        for position, labels in enumerate(terms)
+        for label, size in zip(labels, site.shape(position) or (), strict=False)
+        if isinstance(size, int) and size > 1 and label not in result
+    }
+    return math.prod(sizes.values())
 
 
 def _parsed(site: Site) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
