@@ -94,6 +94,8 @@ class Routes:
 
     def __init__(self, rule_book: RuleBook, runtime: Target | None = None) -> None:
         self._rule_book = rule_book
+        # Of others only documents are known, and TensorRT's plugins go by their names alone.
+        self._measured = runtime if runtime is not None and (runtime.is_measured or runtime.like) else None
         self._needing_check = runtime.operators_to_check if runtime else frozenset()
         self._known: dict[tuple[str, str, int, int], Route | None] = {}
 
@@ -115,6 +117,9 @@ class Routes:
             if transition := self._rule_book.experimental(domain, operator, source):
                 return Route((RoutedTransition(transition, self._rule_book.rule(transition), ()),), descend=True)
             needs_runtime_check = (domain, operator) in self._needing_check
+            if domain in CONVERTED_DOMAINS and found is None and self._measured is not None:
+                sentence = f"no release of ONNX has an operator {operator}, and nor has {self._measured.called}"
+                return Route(descend=True, why=Why.TARGET, sentence=sentence)
             if domain not in CONVERTED_DOMAINS or (source == target and not needs_runtime_check):
                 return Route(descend=True)
             since = f"; it was introduced in {found.introduction}" if found else ""

@@ -48,6 +48,7 @@ __all__ = [
     "history",
     "infers_types",
     "is_behind",
+    "is_unknown",
     "latest_opset",
 ]
 
@@ -231,6 +232,14 @@ def definitions_sha256() -> str:
 def history(domain: str, operator: str) -> OperatorHistory | None:
     """The history of one operator; None where the installed onnx has no such operator."""
     return histories().get((canonical_domain(domain), operator))
+
+
+def is_unknown(domain: str, operator: str, opset: int) -> bool:
+    """Whether ONNX has no such operator at an opset, of a domain that is its own: a plugin, or a wrong name."""
+    if domain not in CONVERTED_DOMAINS:
+        return False
+    found = history(domain, operator)
+    return found is None or not found.since_version(opset)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 from opsetlift.model.files.copying import copy_with_tensors
 from opsetlift.model.files.errors import ModelFileError, ResultRejected, one_line
 from opsetlift.model.files.external_data import ExternalData
+from opsetlift.model.files.foreign_operators import foreign_operators, set_apart
 from opsetlift.model.files.inference_in_parts import infer_in_parts, needs_parts
 from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.inlined_calls import with_calls_inlined
@@ -26,6 +27,9 @@ from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 LARGEST_KEPT_TENSOR = 4096
 """Bytes. Shape inference reads shapes, axes and the like; what is larger is a weight."""
+
+_Operators = Collection[tuple[str, str]]
+"""By domain and name."""
 
 _NOWHERE = "#weight"
 """onnx.checker does not look for external data at a location that begins with "#"."""
@@ -40,39 +44,54 @@ def check_model(
     was made from: where that is not accepted either, the sentence is about it; where it is, this is
     ResultRejected. Shapes that the original declares
     falsely, which runtimes pass over, are let through: the sentence that is given back says so. Where inference at the
-    original's opset did not notice, those of values inside `model` are forgotten.
+    original's opset did not notice, those of values inside `model` are forgotten. Nodes of operators that ONNX does not
+    have are passed over, where the original has them, too.
     """
     try:
-        _check(model, base_dir)
+        return _checked(model, base_dir, original)
+    except ModelFileError:
+        foreign = foreign_operators(original or model)
+        if not foreign:
+            raise
+    return _checked(model, base_dir, original, foreign)
+
+
+def _checked(
+    model: ModelProto, base_dir: str | os.PathLike[str], original: ModelProto | None, foreign: _Operators = ()
+) -> list[str]:
+    try:
+        _check(model, base_dir, foreign)
     except ModelFileError as error:
         if original is None:
             raise
-        fault = _complaint(original, base_dir)
+        fault = _complaint(original, base_dir, foreign)
         if fault is None:
-            if _is_accepted(model, base_dir, outputs_too=False):
+            if _is_accepted(model, base_dir, foreign, outputs_too=False):
                 _forget_shapes(model.graph, outputs_too=False)
                 return []
-            if not _is_accepted(model, base_dir, outputs_too=True):
+            if not _is_accepted(model, base_dir, foreign, outputs_too=True):
                 raise ResultRejected(f"the original is valid, but the result is not: {error}") from error
-        elif not all(_is_accepted(one, base_dir, outputs_too=True) for one in (original, model)):
+        elif not all(_is_accepted(one, base_dir, foreign, outputs_too=True) for one in (original, model)):
             raise fault from None
         return [f"the model declares a shape that differs from the inferred one; it was kept: {fault or error}"]
     return []
 
 
-def _complaint(model: ModelProto, base_dir: str | os.PathLike[str]) -> ModelFileError | None:
+def _complaint(model: ModelProto, base_dir: str | os.PathLike[str], foreign: _Operators) -> ModelFileError | None:
     try:
-        _check(model, base_dir)
+        _check(model, base_dir, foreign)
     except ModelFileError as fault:
         return fault
     return None
 
 
-def _is_accepted(model: ModelProto, base_dir: str | os.PathLike[str], *, outputs_too: bool) -> bool:
+def _is_accepted(
+    model: ModelProto, base_dir: str | os.PathLike[str], foreign: _Operators, *, outputs_too: bool
+) -> bool:
     """Whether the model is accepted without the shapes that it declares of values inside it, and of its outputs."""
     copied = without_weights(model, base_dir)
     _forget_shapes(copied.graph, outputs_too=outputs_too)
-    return _complaint(copied, base_dir) is None
+    return _complaint(copied, base_dir, foreign) is None
 
 
 def _forget_shapes(graph: GraphProto, *, outputs_too: bool) -> None:
@@ -84,12 +103,13 @@ def _forget_shapes(graph: GraphProto, *, outputs_too: bool) -> None:
             _forget_shapes(subgraph, outputs_too=True)
 
 
-def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
-    if _can_be_given(model):
+def _check(model: ModelProto, base_dir: str | os.PathLike[str], foreign: _Operators) -> None:
+    if not foreign and _can_be_given(model):
         with _in_one_sentence():
             onnx.checker.check_model(model, full_check=True)
         return
     copied = without_weights(model, base_dir)
+    set_apart(copied, foreign)
     incomplete = _complete_interface(copied)
     for container in (copied.graph, *copied.functions):
         _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
@@ -99,6 +119,7 @@ def _check(model: ModelProto, base_dir: str | os.PathLike[str]) -> None:
         onnx.checker.check_model(copied, full_check=not is_inferred_here)
         if incomplete:
             copied = without_weights(model, base_dir)
+            set_apart(copied, foreign)
             flat = flat and with_calls_inlined(copied)
         if is_inferred_here and not (flat is not None and _is_inferred(flat)):
             _infer(copied)

@@ -114,7 +114,16 @@ def _is_comparable(tensor: TensorProto) -> bool:
         return True
     if not 0 < len(tensor.raw_data) <= _LARGEST_CONTENT or tensor.HasField("data_location"):
         return False
-    return not (tensor.external_data or any(getattr(tensor, field) for field in _TYPED_FIELDS))
+    # Spelt out, as every tensor of both models is asked, and a loop takes four times as long.
+    return not (
+        tensor.external_data
+        or tensor.float_data
+        or tensor.int32_data
+        or tensor.string_data
+        or tensor.int64_data
+        or tensor.double_data
+        or tensor.uint64_data
+    )
 
 
 def _raw_data(tensor: TensorProto) -> bytes:

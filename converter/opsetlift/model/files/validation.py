@@ -34,12 +34,14 @@ from opsetlift.model.scopes import (
     subgraphs_within,
 )
 from opsetlift.specification.dtypes import type_string
+from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import (
     AI_ONNX,
     CONVERTED_DOMAINS,
     canonical_domain,
     definition,
     display_domain,
+    history,
     latest_opset,
 )
 
@@ -87,7 +89,7 @@ def validate_model(model: onnx.ModelProto, index: ModelIndex | None = None) -> l
         _validate_function(function, index.function(function), omitted.get(function_key(function), set()), bounded)
     _check_inputs_are_typed(model.graph)
     _Scope(GRAPH_PATH, imports, index.graph, bounded=bounded).validate_graph(model.graph)
-    return notes + _interface_notes(model.graph)
+    return notes + _interface_notes(model.graph) + _unknown_notes(model, index)
 
 
 def _check_text(model: onnx.ModelProto) -> None:
@@ -272,6 +274,20 @@ def _interface_notes(graph: onnx.GraphProto) -> list[str]:
     if not without_shape:
         return []
     return [f"the specification requires a shape (its dimensions may be unknown) for {', '.join(without_shape)}"]
+
+
+def _unknown_notes(model: onnx.ModelProto, index: ModelIndex) -> list[str]:
+    """A sentence for each operator that is said to be ONNX's, and is in no release of it: a plugin of TensorRT, say."""
+    functions = set(map(function_key, model.functions))
+    scopes = [index.graph, *map(index.function, model.functions)]
+    operators = {key for scope in scopes for one in (scope, *scope.within()) for key in one.operators}
+    spelt = {(canonical_domain(domain), *rest) for domain, *rest in operators}
+    return [
+        f"{display_domain(domain)} has no operator {operator}; its nodes were left as they are"
+        for domain, operator, overload in sorted(spelt)
+        if domain in CONVERTED_DOMAINS and history(domain, operator) is None
+        if (domain, operator, overload) not in functions and operator not in experimental_operators()
+    ]
 
 
 def describe(node: onnx.NodeProto) -> str:
