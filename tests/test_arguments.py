@@ -81,3 +81,13 @@ def test_arguments_of_another_kind_are_a_type_error(argument: str) -> None:
 def test_opsets_are_given_by_the_names_of_domains() -> None:
     with pytest.raises(TypeError, match="must be domain names"):
         convert(minimum_model(), to={1: 18})  # type: ignore[dict-item]
+
+
+def test_ai_onnx_may_be_named_once() -> None:
+    with pytest.raises(TypeError, match=r"`to` names ai\.onnx twice: as '' and as 'ai\.onnx'"):
+        convert(minimum_model(), to={"": 18, "ai.onnx": 19})
+
+
+def test_a_text_is_no_list_of_targets() -> None:
+    with pytest.raises(TypeError, match=r"targets must be a list, as \['onnxruntime==1\.4'\]"):
+        reach(minimum_model(), targets="onnxruntime==1.4")

@@ -98,6 +98,17 @@ class TestTree:
         assert converted(zoo / "**" / "*.pb", tmp_path / "out") == {"second.pb": Ending.WRITTEN}
         assert files_in(tmp_path / "out") == ["a/b/second.pb"]
 
+    def test_a_glob_passes_through_no_folder_twice(self, zoo: Path, tmp_path: Path) -> None:
+        (zoo / "a" / "back").symlink_to(zoo)
+        converted(zoo / "**" / "*.onnx", tmp_path / "out")
+        assert files_in(tmp_path / "out") == ["a/b/second.onnx", "first.onnx"]
+
+    def test_passes_may_be_asked_for_as_in_convert(self, zoo: Path, tmp_path: Path) -> None:
+        found = converted(zoo / "first.onnx", tmp_path / "out", to=None, normalize=True)
+        assert found == {"first.onnx": Ending.WRITTEN}
+        (tmp_path / "out" / "first.onnx").unlink()
+        assert converted(zoo / "first.onnx", tmp_path / "out", normalize=["remove-unused"]) == found
+
     def test_outputs_in_the_folder_itself_are_no_inputs(self, zoo: Path) -> None:
         assert converted(zoo, zoo / "out") == converted(zoo, zoo / "out", overwrite=True)
 

@@ -511,3 +511,13 @@ def test_sums_of_many_products_may_round_more_often() -> None:
     found = convert(model(f'<ir_version: 8, opset_import: ["": 13]> {text}'), to=11)
     assert found.certificate is not None
     assert found.certificate.is_proven
+
+
+@pytest.mark.parametrize(("shape", "pads"), [("2,3,1,5", "0,0,0,1,0,0,0,2"), ("1,3,1,6,6", "0,0,0,0,1,0,0,0,1,0")])
+def test_openvino_reflects_nothing_beside_a_later_axis_of_one_element(shape: str, pads: str) -> None:
+    rank = shape.count(",") + 1
+    text = f"""g (float[{shape}] x) => (float[{",".join("abcde"[:rank])}] y) <int64[{2 * rank}] p = {{{pads}}}>
+        {{ y = Pad <mode = "reflect"> (x, p) }}"""
+    assert "Pad" not in operators(converted(text, "openvino==2021.4"))
+    for found, runtime in ((text, "openvino==2022.3"), (text.replace("3,1,", "3,2,"), "openvino==2021.4")):
+        assert operators(converted(found, runtime)) == ["Pad"]

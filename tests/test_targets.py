@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 
@@ -594,3 +595,9 @@ def test_what_one_name_of_a_runtime_refuses_counts_under_no_other() -> None:
     answers = {one.where: one.is_reachable for one in reach(model).targets}
     assert answers["onnxruntime==1.8"]
     assert answers["onnxruntime==1.11"]
+
+
+def test_the_page_names_every_key_of_a_form() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "targets.md").read_text(encoding="utf-8")
+    keys = {one.name for one in fields(Form)} - {"operator", "text", "source"}
+    assert not [key for key in sorted(keys) if f"`{key}`" not in page]

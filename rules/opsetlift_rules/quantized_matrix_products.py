@@ -46,25 +46,24 @@ def _spread(site: Site, op: Operators, value: str, added: tuple[int, ...]) -> st
 
 
 def multiply_integers_in_floats(site: Site) -> None:
-    """Replace MatMulInteger-10 with MatMul in float or double, whichever holds the sums exactly.
-
-    Zero points that are one number for all columns become that number, where the runtime computes the dtypes.
-    """
-    if _writes_one_zero_point(site):
-        return
+    """Replace MatMulInteger-10 with MatMul in float or double, whichever holds the sums exactly."""
     op = arithmetic(site)
     terms = _terms(site, 0, slice(-1, None))
     accumulated = _matrix_product(site, op, (0, 2), (1, 3), "float" if terms <= _EXACT_IN_FLOAT else "double")
     site.replace(_as_int32(op, accumulated, terms))
 
 
-def _writes_one_zero_point(site: Site) -> bool:
+def write_one_zero_point_or_multiply_in_floats(site: Site) -> None:
+    """Let zero points that are one number for all columns be that number, where the runtime computes the dtypes.
+
+    Elsewhere the product is one of floats.
+    """
     known = site.constant_value(3)
     has_kernel = site.computes("MatMulInteger", T1=site.dtype(0), T2=site.dtype(1))
     if not has_kernel or known is None or known.size < _SEVERAL or (known != known.flat[0]).any():
-        return False
+        multiply_integers_in_floats(site)
+        return
     site.replace(site.op.MatMulInteger(*site.inputs[:3], site.constant(known.flat[0], site.dtype(1), "zero_point")))
-    return True
 
 
 _SEVERAL = 2
@@ -166,7 +165,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("MatMulInteger", multiply_integers_in_floats),
+    Fallback("MatMulInteger", write_one_zero_point_or_multiply_in_floats),
     Fallback("ConvInteger", convolve_integers_in_floats),
     Fallback("QLinearMatMul", decompose_quantized_matmul),
     Fallback("QLinearConv", decompose_quantized_convolution),

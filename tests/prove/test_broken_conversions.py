@@ -335,7 +335,7 @@ BRANCHES = """g (bool c, float[N] x) => (float[N] y) {
 
 def test_a_subgraph_is_compared_where_no_operator_around_it_changes() -> None:
     made = conversion(BRANCHES, BRANCHES, (14, 15))
-    assert made.prove().summary() == "No operator definition changed; only version stamps differ."
+    assert made.prove().summary() == "No operator definition changed."
     made.result.graph.node[0].attribute[0].g.node[0].attribute[0].f = 0.25
     refuted = made.prove()
     assert refuted.structure == [

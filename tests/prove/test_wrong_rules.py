@@ -494,6 +494,47 @@ RARELY_WRONG = {
             ("a constant", ") => (uint8[2, 3] y) <float s = {0.7}>"),
         )
     },
+    "rows beyond 40, of many columns": (
+        "(float[N, 256] x) => (float[K, 256] y)",
+        "y = Neg (x)",
+        "z = Neg (x) a = Constant <value = int64[1] {0}> () b = Constant <value = int64[1] {40}> () "
+        "e = Constant <value = int64[1] {99999}> () f = Slice (z, a, b, a) r = Slice (z, b, e, a) o = Add (r, r) "
+        "y = Concat <axis = 0> (f, o)",
+        8,
+    ),
+    "blocks of 32 in an open axis": (
+        "(float[N] x, int64[M] i) => (float[N] y)",
+        "y = GatherElements (x, i)",
+        "n = Shape (x) m = Shape (i) k = Constant <value = int64[1] {32}> () p = Mul (m, k) e = Equal (n, p) "
+        "g = GatherElements (x, i) o = Neg (g) y = Where (e, o, g)",
+        8,
+    ),
+    "one size three times another": (
+        "(float[N] x, float[M] z) => (float[K] y)",
+        "y = Concat <axis = 0> (x, z)",
+        "c = Concat <axis = 0> (x, z) n = Shape (x) m = Shape (z) t = Sum (m, m, m) e = Equal (n, t) o = Neg (c)"
+        " y = Where (e, o, c)",
+        7,
+    ),
+    "a label of 7": (
+        "(float[N, C] x, int64[N] t) => (float y)",
+        "y = SoftmaxCrossEntropyLoss <ignore_index = 7> (x, t)",
+        "y = SoftmaxCrossEntropyLoss (x, t)",
+        1,
+    ),
+    "three inputs, each broadcast in another axis": (
+        "(float[A, B] a, float[C, D] b, float[E, F] c) => (float[G, H] y)",
+        "y = Max (a, b, c)",
+        "p = Shape (a) q = Shape (b) o = Expand (a, q) r = Expand (b, p) y = Max (o, r)",
+        5,
+    ),
+    "a half that is rounded down": (
+        "(float[N] x) => (float[N] y)",
+        "y = Round (x)",
+        "f = Floor (x) d = Sub (x, f) h = Constant <value = float {0.4999}> () g = Greater (d, h) r = Round (x) "
+        "k = Ceil (x) l = Less (d, h) u = Where (g, k, r) y = Where (l, r, u)",
+        9,
+    ),
     "blocks of 5": (
         "(float[1, C, H, W] x) => (float[1, A, B, D] y)",
         "y = DepthToSpace <blocksize = 5> (x)",
@@ -516,3 +557,37 @@ def test_whole_models_that_weigh_four_in_a_row_otherwise_are_told_apart(dtype: s
     one, other = (model(text % (pool, [1.0] * 6 + [last]), 13) for last in (1.0, 7.5))
     assert prove_models(one, one).is_equal
     assert prove_models(one, other).outcome is Outcome.DIFFERENT
+
+
+MAGNITUDES = {
+    "small negative numbers": (
+        "float",
+        "y = Elu (x)",
+        "e = Exp (x) k = Constant <value = float {1}> () y = Sub (e, k)",
+    ),
+    "numbers beside the largest exponential": (
+        "double",
+        "y = Cosh (x)",
+        "n = Neg (x) a = Exp (x) b = Exp (n) s = Add (a, b) h = Constant <value = double {0.5}> () y = Mul (s, h)",
+    ),
+    "rows of large negative numbers": (
+        "float",
+        "y = LogSoftmax <axis = 0> (x)",
+        "e = Exp (x) s = ReduceSum (e) l = Log (s) y = Sub (x, l)",
+    ),
+    "the threshold itself": (
+        "float",
+        "y = ThresholdedRelu <alpha = 0.3> (x)",
+        "k = Constant <value = float {0.3}> () z = Constant <value = float {0}> () l = Less (x, k) y = Where (l, z, x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MAGNITUDES)
+def test_a_rule_that_rounds_and_is_wrong_for_some_magnitudes_is_refuted(what: str) -> None:
+    """All of a row is of one magnitude, or at a number of the site, where the sides do not differ by rounding."""
+    dtype, node, wrong = MAGNITUDES[what]
+    graph = f"g ({dtype}[N] x) => ({dtype}[N] y) {{{{ {{}} }}}}"
+    claims = [(0, 0, wrong.count(" = ") - wrong.count("<value"))]
+    source = conversion(graph.format(node), graph.format(wrong), (13, 14), claims=claims, ulps=8)
+    assert [site.outcome for site in source.prove().sites] == [Outcome.DIFFERENT]

@@ -89,6 +89,14 @@ def test_a_file_that_is_no_model_fails_but_the_others_are_checked(capsys: pytest
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "0", "1")
 
 
+def test_a_model_that_onnx_does_not_accept_fails(capsys: pytest.CaptureFixture[str]):
+    made = minimum_model()
+    made.graph.node[0].attribute.append(helper.make_attribute("wrong", 1))
+    saved(made, "invalid.onnx")
+    assert main(["check", "invalid.onnx", "--max-opset", "30"]) == 1
+    assert "onnx does not accept the model: Unrecognized attribute: wrong" in capsys.readouterr().err
+
+
 def test_junit_has_a_case_for_each_file_and_requirement():
     assert main(["check", "**/*.onnx", *ORT, "--max-opset", "20", "--junit", "junit.xml"]) == 2
     suite = ElementTree.parse("junit.xml").getroot()
@@ -122,6 +130,9 @@ def test_results_never_take_the_place_of_a_model():
     assert main(["check", "old.onnx", *ORT, "--junit", "a.xml", "--sarif", "a.xml"]) == 1
     assert Path("old.onnx").read_bytes() == before
     assert not Path("a.xml").exists()
+    for report in ("--junit", "--sarif"):
+        assert main(["check", "old.onnx", *ORT, report, "-"]) == 1
+    assert not Path("-").exists()
 
 
 def test_json_follows_its_schema(capsys: pytest.CaptureFixture[str]):

@@ -42,6 +42,16 @@ def test_zero_points_for_each_row_and_column_are_subtracted(rows, columns):
     )
 
 
+@pytest.mark.parametrize("numbers", ["3, 3, 3, 3", "0, 0, 0, 0", "1, 2, 3, 4"])
+def test_constant_zero_points_are_subtracted(numbers):
+    check_converts(
+        '<ir_version: 5, opset_import: ["": 10]> g (uint8[2, 3] a, uint8[3, 4] b, uint8 p) => (int32[2, 4] y) '
+        f"<uint8[4] q = {{{numbers}}}> {{ y = MatMulInteger (a, b, p, q) }}",
+        9,
+        exact=True,
+    )
+
+
 @pytest.mark.quick_share(6)
 @pytest.mark.parametrize("attributes", ["", "<pads = [1, 1, 0, 0], strides = [2, 1]>", '<auto_pad = "SAME_UPPER">'])
 @pytest.mark.parametrize("zero_point", ["int8", "int8[2]"])

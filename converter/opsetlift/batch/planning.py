@@ -32,8 +32,19 @@ def models_of(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
         return sorted(one for one in path.rglob(f"*{SUFFIX}") if not one.is_dir())
-    found = [path] if os.path.exists(path) else map(Path, glob.iglob(pattern, recursive=True))
-    return sorted(one for one in found if not one.is_dir())
+    return sorted(one for one in _matching(path) if not one.is_dir())
+
+
+def _matching(path: Path) -> list[Path]:
+    """The file itself, or what matches a glob, each folder passed through once: links may lead back into one."""
+    if os.path.exists(path):
+        return [path]
+    found = []
+    for one in map(Path, glob.iglob(str(path), recursive=True)):
+        folders = [os.path.realpath(folder) for folder in one.parents]
+        if len(set(folders)) == len(folders):
+            found.append(one)
+    return found
 
 
 def inputs(source: Path, folder: Path) -> list[Path]:
@@ -110,7 +121,7 @@ def _models(source: Path, folder: Path) -> tuple[Path, list[Path]]:
         # A pattern's folder is what stands before its first special part; that of a single file is the one it lies in.
         plain = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts) - 1)
         base = Path(*parts[:plain])
-        found = [source] if os.path.exists(source) else list(map(Path, glob.iglob(str(source), recursive=True)))
+        found = _matching(source)
     outputs = os.path.realpath(folder)
     # Earlier outputs are no inputs; where the inputs' folder is in that of the outputs, all would be left out.
     is_within = os.path.realpath(base) == outputs or _is_in(base, outputs)

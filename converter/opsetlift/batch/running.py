@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from queue import SimpleQueue
@@ -29,6 +29,7 @@ def convert_models(
     to: int | dict[str, int] | None = None,
     ir: int | None = None,
     target: str | None = None,
+    normalize: bool | Sequence[str] = False,
     cache: bool = True,
     **options: Any,
 ) -> list[Result]:
@@ -50,9 +51,10 @@ def convert_models(
         to: As in `opsetlift.convert`, like all arguments that are not described here.
         ir: The IR version.
         target: The runtime that the results are for.
+        normalize: Run passes on the results, as in `opsetlift.convert`; without a destination they alone are run.
         cache: Use and keep verdicts of earlier proofs.
-        options: Other arguments of `opsetlift.convert`: `dtypes`, `exact`, `prove`, `seed` and so on; and `passes`,
-            a list of names, to normalise: ["default"].
+        options: Other arguments of `opsetlift.convert`: `dtypes`, `exact`, `prove`, `seed` and so on. `passes` is
+            another name of `normalize`.
 
     Returns:
         The results, in the order of the sources.
@@ -62,6 +64,8 @@ def convert_models(
         TypeError, UnreachableTarget, UnknownTarget: What is asked for does not exist.
     """
     given = {"to": to, "ir": ir, "target": target, "dtypes": None, "cache": cache, **options}
+    if normalize is not False:
+        given["passes"] = ["default"] if normalize is True else list(normalize)
     asked = Options.of(**given)
     if asked.passes is None:
         asked.need_a_destination()

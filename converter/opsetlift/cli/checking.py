@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opsetlift.batch.planning import SUFFIX, models_of
 from opsetlift.cli.errors import DONE, REFUSED, UNUSABLE, UsageFault
+from opsetlift.cli.files import STANDARD_STREAM
 from opsetlift.cli.output import complain, show, show_json
 from opsetlift.cli.progress import progress_shown
 from opsetlift.model.files import JobFiles, save_beside
@@ -56,6 +57,8 @@ def check_files(
         files.read(path, f"the model {path}")
     reports = [(junit, "the JUnit file"), (sarif, "the SARIF file")]
     for report, role in reports:
+        if report == STANDARD_STREAM:
+            raise UsageFault(f"{role} needs a name: - is standard output, where the verdicts go")
         if report is not None:
             files.write(report, role)
     results: list[Result] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from onnx import FunctionProto, ModelProto, NodeProto, TypeProto
 
@@ -137,9 +138,23 @@ class ModelFacts:
         """The facts of the graph, the functions and all subgraphs."""
         yield from self._by_path().values()
 
+    @cached_property
+    def training_scopes(self) -> Mapping[str, ScopeFacts]:
+        """By path the facts of the training graphs, which see the values of the graph, and of the subgraphs in them."""
+        found = {}
+        for number, info in enumerate(self.model.training_info):
+            for name in ("initialization", "algorithm"):
+                path = f"training_info[{number}].{name}"
+                pending = [ScopeFacts(self, getattr(info, name), path, self.graph, self.graph.imports)]
+                while pending:
+                    scope = pending.pop()
+                    found[scope.path] = scope
+                    pending += scope.children()
+        return found
+
     def scope(self, path: str) -> ScopeFacts:
         """The facts of the scope at `path`."""
-        return self._scopes.get(path) or self._by_path()[path]
+        return self._scopes.get(path) or self._by_path().get(path) or self.training_scopes[path]
 
     def type_of(self, path: str, name: str) -> TypeProto | None:
         """The type of a value seen from the scope at `path`; None where nothing is known."""

@@ -155,9 +155,12 @@ def reach(
     Raises:
         ModelFileError: The file or the model cannot be read.
         UnknownTarget: There is no such runtime.
+        TypeError: `targets` is one text.
     """
     job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
     source = job.model
+    if isinstance(targets, str):
+        raise TypeError(f"targets must be a list, as [{targets!r}]")
     wanted = list(_known_targets()) if targets is None else [target_of(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}
     order: list[str] = []

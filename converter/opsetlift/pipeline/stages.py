@@ -57,6 +57,7 @@ from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.internal_error import internal_error
 from opsetlift.support.progress import tell
 from opsetlift.support.refusal import ConversionRefused, Refusal, Why
+from opsetlift.support.text import counted
 from opsetlift.targets import Target
 
 _logger = logging.getLogger("opsetlift")
@@ -166,7 +167,15 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
     except (PassFailed, ModelFileError) as error:
         job.notes.append(f"constants were not folded: {error}")
         return model, None
-    return (result, Folded(model, result, work)) if any(one.changes for one in work.accounts) else (model, None)
+    if not any(one.changes for one in work.accounts):
+        return model, None
+    assert job.options.runtime is not None
+    before, after = (len(one.graph.node) for one in (model, result))
+    counts = f"{counted(before, 'node')} became {after}" if before != after else "constants took other places"
+    job.notes.append(
+        f"what follows from constants and fixed sizes was computed for {job.options.runtime.called}: {counts}"
+    )
+    return result, Folded(model, result, work)
 
 
 def is_unrolled_for(job: Job) -> bool:

@@ -213,7 +213,7 @@ class ConversionProof:
             if (found := self.by_outcome(outcome))
         ]
         if not self.sites:
-            return "No operator definition changed; only version stamps differ."
+            return "No operator definition changed."
         if kept := sum(site.from_cache for site in self.sites):
             others.append(f"{kept} of them in earlier runs (--no-cache proves them again)")
         tried = f" ({tried})" if self.cases else ""

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from onnx import ModelProto
 
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import load_model, repaired, validated
+from opsetlift.model.files import check_model, load_model, repaired, validated
 from opsetlift.model.scopes import imported_opsets
 from opsetlift.pipeline.reach import reach
 from opsetlift.reporting.inspection import Objection, objections_of
@@ -83,6 +83,7 @@ def check(path: Path, targets: Sequence[Target], max_opset: int | None) -> Itera
     limit = [] if max_opset is None else [f"opset <= {max_opset}"]
     try:
         model, _ = validated(repaired(load_model(path))[0])
+        check_model(model, path.parent, original=model)
     except OpsetLiftError as error:
         yield Result(str(path), ", ".join((*requirements, *limit)), [Problem(UNREADABLE, str(error))])
         return

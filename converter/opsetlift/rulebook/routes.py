@@ -40,6 +40,11 @@ class RoutedTransition:
     rule: Rule | None
     gates: tuple[Gate, ...]
 
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether a node whose types stay is the same after it."""
+        return self.rule is not None and self.rule.apply is None
+
     def is_idle(self, possible_types: frozenset[str]) -> bool:
         """Whether it does nothing to a node whose values can only have these types."""
         if self.rule is None or not (self.rule.apply is None or self.rule.for_lost_types):

@@ -46,4 +46,6 @@ def opsets_of(to: object) -> dict[str, int] | None:
     for domain in to:
         if not isinstance(domain, str):
             raise TypeError(f"the keys of `to` must be domain names, not {domain!r}")
+    if len({domain or "ai.onnx" for domain in to}) < len(to):
+        raise TypeError("`to` names ai.onnx twice: as '' and as 'ai.onnx'")
     return {domain: whole_number(opset, f"the opset of {domain or 'ai.onnx'!r}") for domain, opset in to.items()}

@@ -50,6 +50,9 @@ class Case:
     expected: Mapping[str, Any] = field(default_factory=dict)
     """What both sides have to give, by the names of the original's outputs; empty where only they are compared."""
 
+    is_plain: bool = False
+    """Its numbers are those of the site, or halves: on which side of a bound they are is not decided by rounding."""
+
     layout: str = ""
     """Which shapes the values have, as part of the label; empty where they were not drawn."""
 

@@ -103,8 +103,21 @@ MOST_RUNS = 6
 
 _NEAR = numpy.array([-2, -1, 0, 1, 2])
 
-_BESIDE_TIES = [sign * 2.0**power for sign in (-1, 1) for power in (-9, -12, -12, -26)]
+_BESIDE_TIES = [sign * 2.0**power for sign in (-1, 1) for power in (-9, -12, -12, -16, -26)]
 """So far beside a tie, relatively: less than bfloat16, float16 and float tell apart. In float the last is the tie."""
+
+MAGNITUDES = (
+    *((10.0**power, 2 * 10.0**power) for power in (-12, -8, -6, -5, -4, -3, -2, 3, 6)),
+    *((1 + part, 1 + 2 * part) for part in (1e-9, 1e-4)),
+    (88.8, 89.4),
+    (100.0, 110.0),
+    (195.0, 205.0),
+    (709.8, 710.4),
+    (740.0, 750.0),
+)
+"""Bounds of numbers of one magnitude each: small ones and those beside 1, for which a function is a straight line, and
+those at which the exponentials of floats and doubles overflow or vanish, of which the first two and the next to last
+are those whose halves do not."""
 
 _NUMERALS = ("0", "1", "-2", "2.5", "1e3", "10")
 

@@ -44,6 +44,7 @@ from opsetlift.proof.inputs.filling import (
     CONTROLLING,
     GENTLE,
     LARGEST_NEIGHBOURS,
+    MAGNITUDES,
     NEIGHBOURS,
     NOT_FINITE,
     ROUNDING,
@@ -123,8 +124,8 @@ LARGEST_USUAL = 16
 MODEL_SIZES = 4
 """So many numbers of whole models are tried as sizes: those above usual ones first."""
 
-LARGEST_OWN = 1 << 10
-"""Numbers of a site up to this one are tried in what controls shapes."""
+LARGEST_OWN = 1 << 12
+"""Numbers of a site up to this one are tried in what controls shapes, and as sizes."""
 
 MOST_POSITIONS = 4
 """Inputs of so many integers may be positions."""
@@ -176,8 +177,20 @@ TURNS_OF_RUNS = 5
 MOST_WITH_RUNS = 4
 """In so many inputs at most."""
 
-TURNS_OF_WHOLE_NUMBERS = 4
-"""How often one input of a site that rounds holds small whole numbers, or halves of them."""
+TURNS_OF_WHOLE_NUMBERS = 8
+"""How often one input holds small whole numbers, or halves of them."""
+
+MOST_HALVES = 16
+"""So many halves at most."""
+
+MODERATE = 1 / 64, 64
+"""Numbers of a site that rounds are tried where they are between these: others, or their products, may overflow."""
+
+WIDE_FLOATS = ("float", "double", "bfloat16")
+"""Those that hold such numbers, and their squares."""
+
+MOST_OWN_INDICES = 12
+"""So many numbers of the site are tried as one of several indices."""
 
 TURNS_OF_OWN_NUMBERS = 8
 """How many tensors are drawn from the numbers of the site alone."""
@@ -370,7 +383,9 @@ class InputGenerator:
                     self._try_multiples(wanted)
                     self._try_one_not_finite(wanted)
                     self._try_whole_numbers(wanted)
+                    self._try_magnitudes(wanted)
                     self._try_all_indices(wanted)
+                    self._try_own_indices(wanted)
                     self._try_settings_together(wanted)
                     self._try_own_sizes(wanted)
                     self._try_runs(wanted)
@@ -497,7 +512,10 @@ class InputGenerator:
         rng = self._builder.rng
         for name in self._numeric(names) if self._kept else ():
             dtype = self._kept[0][1].values[name].dtype
-            if dtype.kind not in "iuf" or (self._builder.rounding and dtype.kind == "f"):
+            if dtype.kind not in "iuf":
+                continue
+            if self._builder.rounding and dtype.kind == "f":
+                self._try_moderate_numbers(attempt, name, dtype)
                 continue
             numbers = own_numbers(self._numbers, dtype)
             held = [one for one in self._numbers if one in numbers]
@@ -522,6 +540,37 @@ class InputGenerator:
             texts = sorted(self._text_lists, key=len, reverse=True)
             self._try_stretches(attempt, name, numpy.array([*chain(*texts)], dtype=object))
 
+    def _try_moderate_numbers(self, attempt: Attempt, name: str, dtype: numpy.dtype[Any]) -> None:
+        """Accepted cases of a site that rounds with its numbers in an input, of one sign: it may compare with them."""
+        rng, (least, most) = self._builder.rng, MODERATE
+        given = [*self._numbers, *chain(*self._lists)]
+        held = [one for one in own_numbers(given, dtype).tolist() if least <= abs(one) <= most]
+        for turn, sign in product(range(TURNS_OF_OWN_NUMBERS), (1, -1)):
+            numbers = [one for one in held if one * sign > 0]
+            if not numbers:
+                continue
+            _, case = self._any_kept()
+            shape = numpy.shape(case.values[name])
+            drawn = numpy.asarray(rng.choice(numbers, shape))
+            if turn % 2:
+                drawn = numpy.where(rng.random(shape) < 0.5, drawn, sign * rng.uniform(0.5, 2.0, shape))
+            filled = Case.of(case.layout, f"own numbers in {name}", {**case.values, name: drawn.astype(dtype)})
+            attempt(replace(filled, is_plain=True, is_required=self._is_brief))
+
+    def _try_magnitudes(self, attempt: Attempt) -> None:
+        """Numbers of one sign and one magnitude in the only input of a site that rounds.
+
+        With several inputs large numbers make what is rounded larger than any bound, as in the logits of an Attention.
+        """
+        is_apt = self._builder.rounding and self._kept and len(self._builder.pools) == 1
+        names = [name for name, pool in self._float_pools.items() if pool.dtype in WIDE_FLOATS] if is_apt else []
+        for name, (low, high), sign in product(names, MAGNITUDES, (1, -1)):
+            _, case = self._any_kept()
+            if isinstance(case.values[name], numpy.ndarray):
+                drawn = drawn_between(sign * low, sign * high, case.values[name], self._builder.rng)
+                filling = f"numbers from {sign * low:g} to {sign * high:g} in {name}"
+                attempt(Case.of(case.layout, filling, {**case.values, name: drawn}))
+
     def _try_multiples(self, attempt: Attempt) -> None:
         """Multiples of halves of another input, which is one number then, or of numbers of the site, where bits count.
 
@@ -530,8 +579,8 @@ class InputGenerator:
         rng = self._builder.rng
         is_apt = self._kept and not self._builder.rounding and len(self._inputs) <= MANY
         names = list(self._float_pools)[:MOST_MULTIPLIED] if is_apt else []
-        numbers = [one for one in self._numbers if one and math.isfinite(one)]
-        pairs = [(name, unit) for name in names for unit in ([*names, ""] if numbers else names) if name != unit]
+        numbers = [1.0, *(one for one in self._numbers if one and math.isfinite(one))]
+        pairs = [(name, unit) for name in names for unit in (*names, "") if name != unit]
         for _, (name, unit) in islice(product(range(TURNS_OF_MULTIPLES), pairs), MOST_MULTIPLES):
             _, case = self._any_kept()
             values = {one: case.values[one] for one in (name, unit) if one}
@@ -547,6 +596,12 @@ class InputGenerator:
     def _try_stretches(self, attempt: Attempt, name: str, listed: Array) -> None:
         """Accepted cases with lists of the site in an input, a stretch in each row: it may look for several numbers."""
         position = 0
+        if self._first_layout is not None and LARGEST_USUAL < listed.size <= LARGEST_OWN:
+            for layout in self._layouts.with_one_size(self._first_layout, listed.size):
+                case = self._builder.case(layout, self._accepted.data, self._accepted.controls)
+                drawn, _ = stretches(listed, 0, numpy.shape(case.values[name]))
+                filled = Case.of(case.layout, f"own lists in {name}", {**case.values, name: drawn})
+                attempt(replace(filled, is_required=self._is_brief))
         for case in self._bases_of_own_numbers(MOST_STRETCHES):
             if position >= listed.size:
                 return
@@ -665,16 +720,21 @@ class InputGenerator:
                 attempt(Case.of(case.layout, f"runs of special values in {name}", {**case.values, name: filled}))
 
     def _try_whole_numbers(self, attempt: Attempt) -> None:
-        """Small whole numbers, or halves, in one input of a site that rounds: positions are then on elements."""
-        pools = self._float_pools if self._builder.rounding and self._kept else {}
+        """Small whole numbers, or halves, in one of several inputs: positions are then on elements, or between two."""
+        pools = self._float_pools if self._kept and len(self._inputs) <= MANY else {}
         rng = self._builder.rng
         for name, turn in product(pools, range(TURNS_OF_WHOLE_NUMBERS if len(pools) > 1 else 0)):
             _, case = self._any_kept()
             shapes = {one: numpy.shape(case.values[one]) for one in pools}
             drawn = {one: draw("positive", pool.dtype, shapes[one], rng) for one, pool in pools.items()}
-            whole = draw("integral", pools[name].dtype, shapes[name], rng)
-            drawn[name] = whole if turn % 2 else (whole / 2).astype(whole.dtype)
-            attempt(Case.of(case.layout, f"{in_words('integral')} or halves in {name}", {**case.values, **drawn}))
+            if turn < TURNS_OF_WHOLE_NUMBERS // 2:
+                whole = draw("integral", pools[name].dtype, shapes[name], rng)
+                drawn[name] = whole if turn % 2 else (whole / 2).astype(whole.dtype)
+            else:
+                halves = numpy.asarray(rng.integers(MOST_HALVES, size=shapes[name], endpoint=True) / 2)
+                drawn[name] = halves.astype(drawn[name].dtype)
+            filled = Case.of(case.layout, f"{in_words('integral')} or halves in {name}", {**case.values, **drawn})
+            attempt(replace(filled, is_plain=True))
 
     def _try_all_indices(self, attempt: Attempt) -> None:
         """All numbers that inputs of indices take: what is drawn elsewhere for them is as small as a size may be."""
@@ -693,6 +753,24 @@ class InputGenerator:
                 drawn = numbers.astype(like.dtype).reshape(like.shape)
                 filling = f"{one.name} from {low} to {high}"
                 attempt(Case.of(case.layout, filling, {**case.values, one.name: drawn}))
+
+    def _try_own_indices(self, attempt: Attempt) -> None:
+        """Each whole number of the site as one of several indices: one of them may be left out, or stand for none."""
+        rng = self._builder.rng
+        numbers = dict.fromkeys(int(one) for one in self._numbers if one == one // 1 and abs(one) <= LARGEST_INDEX)
+        for one in self._inputs if self._kept else ():
+            if one.name not in self._builder.controls or not is_number(one):
+                continue
+            cases = [case for _, case in self._kept if numpy.size(case.values[one.name]) > 1]
+            if not cases and self._first_layout is not None and elements(self._first_layout.shapes[one.name]) > 1:
+                cases = [self._builder.case(self._first_layout, self._accepted.data, self._accepted.controls)]
+            for number in list(numbers)[:MOST_OWN_INDICES] if cases else ():
+                case = cases[int(rng.integers(len(cases)))]
+                value = case.values[one.name].copy()
+                low, high = (0, 0) if is_floating(value.dtype) else integer_limits(value.dtype)
+                if low <= number <= high:
+                    value.reshape(-1)[int(rng.integers(value.size))] = number
+                    attempt(Case.of(case.layout, f"{number} in {one.name}", {**case.values, one.name: value}))
 
     def _outermost_index(self, name: str, sign: int, shapes: Sequence[Any], case: Case, attempt: Attempt) -> int:
         """The number farthest from 0 that an element of an input may have; 0 where sizes of outputs change with it."""
@@ -794,6 +872,10 @@ class InputGenerator:
         if self._is_brief or self._first_layout is None:
             return
         for number in numbers:
+            for layout, data in zip(
+                self._layouts.beyond(self._first_layout, number), cycle([accepted.data, "positive"]), strict=False
+            ):
+                attempt(self._builder.case(layout, data, accepted.controls))
             layouts = [self._first_layout, *self._layouts.with_one_size(self._first_layout, number + 1)]
             controls = list(accepted.controls)[:MOST_VARIED]
             # Of ones, too: where a condition is False, no bound is reached.
@@ -935,7 +1017,7 @@ class InputGenerator:
                 self._fill(variant, attempt, thoroughly=False)
                 if set(variant.sizes.values()) == {1}:
                     self._vary_controls_of_ones(variant, attempt)
-        for variant in self._layouts.in_proportion(layout) if first else ():
+        for variant in chain(self._layouts.in_proportion(layout), self._layouts.crosswise(layout)) if first else ():
             if self._find_strategies(variant, attempt, FEW_REJECTIONS)[1] is not None:
                 self._try(variant, attempt, ROUNDING[0] if self._builder.rounding else SPECIAL, self._accepted.controls)
 

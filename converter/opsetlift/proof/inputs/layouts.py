@@ -28,6 +28,18 @@ MOST_JOINED = 3
 _UNKNOWN = "?"
 _LENGTH = "the length of a list"
 
+MOST_LARGE = 6
+"""So many open sizes are larger than a number, alone."""
+
+MOST_CROSSED = 3
+"""So many inputs are broadcast in different axes."""
+
+MOST_CROSSINGS = 40
+"""In so many ways."""
+
+_CROSSED = (3, 2, 4, 5)
+"""The sizes of the axes then, from the last one."""
+
 _SIZES = (2, 3, 4, 5, 2, 3)
 _LARGER = (7, 11, 5, 3)
 
@@ -216,12 +228,61 @@ class Layouts:
                 yield from self._bearable(f"size {size} for {symbol}", base.ranks, {**base.sizes, symbol: size})
 
     def in_proportion(self, base: Layout) -> Iterator[Layout]:
-        """One of the first few open sizes twice another one, as the heads of queries are that share keys."""
+        """One of the first few open sizes a few times another one, as the heads of queries are that share keys."""
         symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
-        for one, other in permutations(symbols, 2):
-            size = 2 * base.sizes[other]
+        for (one, other), factor in product(permutations(symbols, 2), (2, 3)):
+            size = factor * base.sizes[other]
             if size != base.sizes[one]:
-                yield from self._bearable(f"{one} twice {other}", base.ranks, {**base.sizes, one: size})
+                yield from self._bearable(f"{one} {factor} times {other}", base.ranks, {**base.sizes, one: size})
+
+    def crosswise(self, base: Layout) -> Iterator[Layout]:
+        """Several inputs, each broadcast in all axes but one, or in all; and a size of 0 beside those of 1."""
+        names = [name for name in self._dims if self._has_open_sizes(name, base)][:MOST_CROSSED]
+        rank = max((len(base.shapes[name]) for name in names), default=0)
+        if len(names) < 2 or not rank:
+            return
+        kept = list(product(range(rank + 1), repeat=len(names)))
+        order = self._rng.permutation(len(kept))[:MOST_CROSSINGS]
+        for chosen in (kept[int(place)] for place in order):
+            sizes = {name: {axis: _CROSSED[axis % len(_CROSSED)]} for name, axis in zip(names, chosen, strict=True)}
+            yield from self._broadcast(base, "shapes broadcast in different axes", names, sizes)
+        for name, axis in product(names, range(rank)):
+            yield from self._broadcast(base, "no elements beside sizes of 1", names, {name: {axis: 0}})
+
+    def _has_open_sizes(self, name: str, base: Layout) -> bool:
+        return any(isinstance(token, str) and token != _LENGTH for token in self._tokens(name, base.ranks))
+
+    def _broadcast(
+        self, base: Layout, label: str, names: Sequence[str], kept: Mapping[str, Mapping[int, int]]
+    ) -> Iterator[Layout]:
+        """The open sizes of some inputs are 1, but for some axes, counted from the last one."""
+        sizes: dict[str, int] = {}
+        shapes = dict(base.shapes)
+        for name in names:
+            tokens, shape = self._tokens(name, base.ranks), list(base.shapes[name])
+            for axis, token in enumerate(tokens):
+                if isinstance(token, str) and token != _LENGTH:
+                    wanted = kept.get(name, {}).get(len(shape) - 1 - axis, 1)
+                    shape[axis] = wanted if token.startswith(_UNKNOWN) else sizes.setdefault(token, wanted)
+            shapes[name] = tuple(shape)
+        if shapes != base.shapes:
+            yield Layout(label, base.ranks, {**base.sizes, **sizes}, shapes)
+
+    def beyond(self, base: Layout, number: int) -> Iterator[Layout]:
+        """Open sizes of two more than a number, alone and together, and one of twice the number beside a size of 2.
+
+        An index beyond a number takes two more, and blocks of so many elements are at least two.
+        """
+        symbols = [symbol for symbol in base.sizes if symbol != _LENGTH]
+        several: list[dict[str, int]] = [dict.fromkeys(symbols, number + 2)]
+        for symbol in symbols[:MOST_LARGE]:
+            alone = {symbol: number + 2}
+            several += [{**base.sizes, **alone}, {**dict.fromkeys(base.sizes, 1), **alone}]
+        several += [{**base.sizes, one: 2 * number, other: 2} for one, other in permutations(symbols[:MOST_CROSSED], 2)]
+        for position, sizes in enumerate(several):
+            layout = self._layout(f"sizes beyond {number}", base.ranks, {**base.sizes, **sizes})
+            if sizes not in several[:position] and layout.elements <= self._most_at_once:
+                yield layout
 
     def telling(self, base: Layout, numbers: Sequence[int]) -> Iterator[Layout]:
         """Around a layout each of the first few open sizes 0, 1, a number or one more.
