@@ -1,4 +1,4 @@
-"""Operators that ONNX does not have, in its own domain: TensorRT's plugins, and what onnxruntime's optimizer writes."""
+"""What ONNX does not have, in its own domain: TensorRT's plugins, and what onnxruntime's optimizer writes."""
 
 from __future__ import annotations
 
@@ -82,3 +82,31 @@ def test_tensorrt_takes_them() -> None:
     converted = convert(model("y = EfficientNMS_TRT(x)"), target="tensorrt==8.6")
     assert operators(converted.model) == ["EfficientNMS_TRT"]
     assert NMS in converted.report.notes
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "s = Constant <value = int64[2] {3, 2}> () a = Identity (x) y = Reshape (a, s)",
+        "a = Identity (x) y = If (c) <then_branch = t () => (float[3,2] p) { s = Constant <value = int64[2] {3, 2}> ()"
+        " p = Reshape (a, s) }, else_branch = e () => (float[3,2] q) { q = Transpose (a) }>",
+    ],
+    ids=["graph", "subgraph"],
+)
+def test_constants_of_integers_below_9_stay(nodes: str) -> None:
+    """Exporters of 2018 wrote shapes so, and runtimes take what the text of version 1 does not allow."""
+    head = '<ir_version: 3, opset_import: ["": 8]> g (float[2,3] x, bool c) => (float[3,2] y)'
+    source = parser.parse_model(f"{head} {{ {nodes} }}")
+    done = normalize(source)
+    assert "Identity" not in operators(done.model)
+    assert done.model.ir_version == 3
+    assert done.certificate is not None
+    assert done.certificate.is_proven
+
+
+def test_constants_of_old_models_are_initializers_for_a_runtime_without_constants() -> None:
+    source = parser.parse_model(
+        """<ir_version: 3, opset_import: ["": 8]> g (float[2,3] x) => (float[2,3] y)
+        { s = Constant <value = float[3] {3, 2, 1}> () y = Add (x, s) }"""
+    )
+    assert operators(convert(source, target="opencv==4.14").model) == ["Add"]

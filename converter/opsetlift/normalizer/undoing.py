@@ -178,6 +178,11 @@ class Undoing:
         if graph.ir_version < FIRST_IR_VERSION_WITH_CONSTANTS:
             # Whatever the model states: in the end it will be of this version.
             graph.ir_version = max(graph.ir_version, needed_by_content(self.source).ir_version)
+        runtime = options.target
+        if runtime is not None and not runtime.computes_constants:
+            # Of constants that are nodes it reads few.
+            least = runtime.ir_version_for(FIRST_IR_VERSION_WITH_CONSTANTS)
+            graph.ir_version = max(graph.ir_version, least)
         state = ModelState(graph, base_dir=options.base_dir, target=options.target, size_limit=options.size_limit)
         pipeline = Pipeline(state, self.passes, most_changes, left_out)
         pipeline.run()

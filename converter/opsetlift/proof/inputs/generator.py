@@ -1240,9 +1240,13 @@ class InputGenerator:
 
 
 def _one_of(numbers: Sequence[float], rng: numpy.random.Generator, *, between: bool) -> float:
-    """One of some numbers, or as often one between the least and the greatest, where there may be such."""
+    """One of some numbers, or as often one between the least and the greatest, where there may be such.
+
+    Half of these have one decimal place: their quotients are whole numbers but for what is rounded.
+    """
     if between and rng.random() < 0.5:
-        return float(rng.uniform(min(numbers), max(numbers)))
+        number = float(rng.uniform(min(numbers), max(numbers)))
+        return round(number, 1) if rng.random() < 0.5 else number
     return numbers[int(rng.integers(len(numbers)))]
 
 
