@@ -8,6 +8,7 @@ from onnx import numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
+from opsetlift.model.files import all_tensors
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 from tests.test_fallbacks_for_other_runtimes import refused
@@ -521,3 +522,28 @@ def test_openvino_reflects_nothing_beside_a_later_axis_of_one_element(shape: str
     assert "Pad" not in operators(converted(text, "openvino==2021.4"))
     for found, runtime in ((text, "openvino==2022.3"), (text.replace("3,1,", "3,2,"), "openvino==2021.4")):
         assert operators(converted(found, runtime)) == ["Pad"]
+
+
+@pytest.mark.parametrize(("dtype", "runtime"), [("bool", "opencv==5.0"), ("float16", "openvino==2021.4")])
+@pytest.mark.parametrize(
+    "held",
+    ["<{0}[4] c = {{1, 0, 1, 0}}> {{ {1} }}", "{{ c = Constant <value = {0}[4] {{1, 0, 1, 0}}> () {1} }}"],
+)
+def test_constants_of_some_dtypes_are_raw_data(dtype: str, runtime: str, held: str) -> None:
+    nodes = "y = Where (c, x, z)" if dtype == "bool" else "w = Cast <to = 1> (c) m = Mul (x, w) y = Add (m, z)"
+    head = '<ir_version: 7, opset_import: ["": 13]> g (float[2,4] x, float[2,4] z) => (float[2,4] y)'
+    source = model(f"{head} {held.format(dtype, nodes)}")
+    found = convert(source, target=runtime).model
+    assert not any(tensor.int32_data for tensor in all_tensors(found))
+    assert any(tensor.int32_data for tensor in all_tensors(source))
+
+
+def test_onnxruntime_merges_no_transpose_that_moves_nothing_into_a_gemm() -> None:
+    """From 1.8 to 1.29 it transposed the matrix: other numbers where that is square, a failure elsewhere."""
+    text = """g (float[4,4] x, float[4,4] w) => (float[4,4] y) <float[4] b = {1, 2, 3, 4}>
+        { t = Transpose <perm = PERM> (x) y = Gemm (t, w, b) }"""
+    for runtime in ("onnxruntime==1.8", "onnxruntime==1.14", "onnxruntime==1.29"):
+        assert "Transpose" not in operators(converted(text.replace("PERM", "[0, 1]"), runtime))
+        assert "Transpose" in operators(converted(text.replace("PERM", "[1, 0]"), runtime))
+    for runtime in ("onnxruntime==1.7", "onnxruntime==1.30"):
+        assert "Transpose" in operators(converted(text.replace("PERM", "[0, 1]"), runtime))

@@ -57,6 +57,7 @@ def _target_page(target: Target) -> Iterator[RenderableType]:
     yield printable(f"  IR version: {_sourced(target.ir_versions, target, 'ir')}")
     for key, what, names in (
         ("dtypes_refused", "unsupported dtypes", target.dtypes_refused),
+        ("dtypes_read_raw", "dtypes whose constants hold raw data", target.dtypes_read_raw),
         ("operators_lacking", "missing operators", target.operators_lacking),
         ("constant_inputs", "inputs that must be constant", [".".join(one) for one in target.constant_inputs]),
         ("signatures", "operators with fewer attributes or inputs", [".".join(one) for one in target.signatures]),
@@ -151,6 +152,7 @@ def _target_as_dict(target: Target) -> dict[str, Any]:
         "takes_initializers_as_outputs": target.takes_initializers_as_outputs,
         "takes_repeated_outputs": target.takes_repeated_outputs,
         "takes_outputs_beside_others": target.takes_outputs_beside_others,
+        "dtypes_read_raw": sorted(target.dtypes_read_raw),
         "outputs_lost_where_read": sorted(target.outputs_lost_where_read),
         "outputs_kept_by": target.outputs_kept_by,
         "takes_empty_values": target.takes_empty_values,

@@ -30,7 +30,7 @@ from opsetlift.conversion.unnamed_dimensions import declare_shapes, name_dimensi
 from opsetlift.conversion.untyped_outputs import with_shaped_outputs, with_typed_bodies, with_typed_outputs
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.facts import ModelFacts, objection_to
-from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated
+from opsetlift.model.files import ModelFileError, ResultRejected, check_model, repaired, validated, with_raw_data
 from opsetlift.model.scopes import subgraphs_within, with_single_imports
 from opsetlift.pipeline.certifying import certificate_of
 from opsetlift.pipeline.evidence import (
@@ -126,6 +126,8 @@ def _repair(model: ModelProto, job: Job) -> StageResult:
         result = with_true_bodies(job.facts_of(result))
         result, corrected = with_true_shapes(job.facts_of(result))
         notes += corrected
+    if job.options.runtime is not None and job.options.runtime.dtypes_read_raw:
+        result = with_raw_data(result, job.options.runtime.dtypes_read_raw)
     job.notes += notes
     result = with_single_imports(result)
     return result, Repaired(model, result, notes) if result is not model else None

@@ -13,6 +13,7 @@
     dtypes_refused = { names = ["double"], source = "docs" }
     input_dtypes_refused = { names = ["bool"], source = "docs" }
     constant_dtypes_refused = { names = ["bool"], source = "docs" }
+    dtypes_read_raw = { names = ["float16"], source = "docs" }
     operators_lacking = { names = ["Loop", "com.microsoft.QGemm"], source = "docs" }
     constant_inputs = { names = ["TopK.K"], source = "docs" }
     functions = { are_taken = false, source = "docs" }
@@ -142,22 +143,23 @@ values) and `undoes_cast` (back to the dtype before the Cast before it); the nod
 of operators that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with
 the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes
 neither as inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model
-(with `only_as`, under these other names of the runtime alone). `absent_last_inputs` says whether nodes may end with
-inputs whose names are empty, which mean the same as none; `undeclared_shapes` whether values may have no declared
-shape; `inputs_as_outputs` and `initializers_as_outputs` whether outputs of the model may be what no node computes;
-`repeated_outputs` whether one may be there twice; `outputs_beside_others` whether they may be what a node with several
-outputs computes, without another name; `outputs_lost_where_read` names operators whose outputs it loses where they are
-outputs of the model and nodes read them, too, unless through the operator `kept_by` (Max by default, or Identity where
-that is enough); `undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`)
-the last of three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how
-names of values end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the
-model may be read by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have
-a size of 0, and `empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are
-initializers, too, are constants. `shared_constants` names operators, inputs as MatMul.A, or operators with what
-computes another input, as "Add after MatMul", after which other nodes no longer find a constant: what those in
-`as_values` have read is taken for computed from then on, which no input takes that needs a constant; what those in
-`alone` have read is lost for all others, and so it is after those in `alone_as_vectors` where only one axis of the
-constant is longer than 1. All other nodes may share constants. Copies are written where they are needed.
+(with `only_as`, under these other names of the runtime alone); `dtypes_read_raw` names those of which it reads
+constants as raw data alone. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which
+mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
+`initializers_as_outputs` whether outputs of the model may be what no node computes; `repeated_outputs` whether one may
+be there twice; `outputs_beside_others` whether they may be what a node with several outputs computes, without another
+name; `outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes
+read them, too, unless through the operator `kept_by` (Max by default, or Identity where that is enough);
+`undeclared_outputs` whether outputs may have no declared shape; `inputs_as_channels` how long (`most`) the last of
+three axes of an input of the model may be to be taken for the channels of a matrix; `misread_names` how names of values
+end (`endings`) by which it looks for others that do not exist; `unread_inputs` whether inputs of the model may be read
+by no node; `empty_values` whether inputs of the model that are read, and what nodes compute, may have a size of 0, and
+`empty_outputs` whether its outputs may; `default_inputs` whether inputs of the model that are initializers, too, are
+constants. `shared_constants` names operators, inputs as MatMul.A, or operators with what computes another input, as
+"Add after MatMul", after which other nodes no longer find a constant: what those in `as_values` have read is taken for
+computed from then on, which no input takes that needs a constant; what those in `alone` have read is lost for all
+others, and so it is after those in `alone_as_vectors` where only one axis of the constant is longer than 1. All other
+nodes may share constants. Copies are written where they are needed.
 
 `contributed` names the operators of a domain beside ONNX's own by the release that has them first, in `since`; "never"
 stands for none. "QuantizeLinear of int16" is the operator on values of that dtype alone. `signatures` names a file
@@ -205,6 +207,7 @@ _KEYS_OF_FACT = {
     "input_dtypes_refused": {"names", "source"},
     "output_dtypes_refused": {"names", "only_as", "source"},
     "constant_dtypes_refused": {"names", "source"},
+    "dtypes_read_raw": {"names", "source"},
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
@@ -344,6 +347,7 @@ class _Reader:
             takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
             takes_repeated_outputs=bool(release.get("repeated_outputs", {}).get("are_taken", True)),
             takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
+            dtypes_read_raw=frozenset(map(self._dtype, self._names(release, "dtypes_read_raw"))),
             outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
             outputs_kept_by=release.get("outputs_lost_where_read", {}).get("kept_by", "Max"),
             takes_empty_values=bool(release.get("empty_values", {}).get("are_taken", True)),

@@ -70,6 +70,8 @@ class Target:
     """Operators whose outputs it loses where they are outputs of the model and nodes read them, too."""
     outputs_kept_by: str = "Max"
     """Through which operator nodes may read them: a Max of a value and itself, or one that copies its input."""
+    dtypes_read_raw: frozenset[str] = frozenset()
+    """Dtypes of constants that it reads as raw data alone: it crashes on others, or reads other numbers."""
     misread_endings: tuple[str, ...] = ()
     """Ends of names of values by which it looks for others that do not exist."""
     most_channels: int = 0

@@ -8,6 +8,7 @@ from opsetlift.model.files.files import CERTIFICATE, MODEL, REPORT, SUMMARY, Job
 from opsetlift.model.files.inference_in_parts import inferred_in_parts, needs_parts
 from opsetlift.model.files.loading import check_regular, form_of, is_known_form, load_model, model_from, read_file
 from opsetlift.model.files.partial_copies import copy_without
+from opsetlift.model.files.raw_data import with_raw_data
 from opsetlift.model.files.repairing import repaired, validated
 from opsetlift.model.files.saving import model_bytes, save_beside, save_model
 from opsetlift.model.files.tensors import all_tensors, check_data, is_external, stored_bytes
@@ -46,5 +47,6 @@ __all__ = [
     "validate_model",
     "validated",
     "with_data",
+    "with_raw_data",
     "without_weights",
 ]
