@@ -547,3 +547,16 @@ def test_onnxruntime_merges_no_transpose_that_moves_nothing_into_a_gemm() -> Non
         assert "Transpose" in operators(converted(text.replace("PERM", "[1, 0]"), runtime))
     for runtime in ("onnxruntime==1.7", "onnxruntime==1.30"):
         assert "Transpose" in operators(converted(text.replace("PERM", "[0, 1]"), runtime))
+
+
+@pytest.mark.parametrize("node", ["Mul (a, b)", "Add (a, b)", "Sigmoid (a)", "Conv (a, w)"])
+@pytest.mark.parametrize(
+    ("given", "made", "is_kept"), [("int8", "uint8", False), ("uint8", "int8", False), ("int8", "int8", True)]
+)
+def test_opencv_merges_no_quantization_to_another_dtype(node: str, given: str, made: str, is_kept: bool) -> None:
+    text = f"""g (float[1,2,4,4] x, float[1,2,4,4] z) => (float[1,A,B,C] y)
+        <float s = {{0.5}}, {given} i = {{3}}, {made} o = {{4}}, float[2,2,1,1] w = {{1, 2, 3, 4}}>
+        {{ p = QuantizeLinear (x, s, i) a = DequantizeLinear (p, s, i) q = QuantizeLinear (z, s, i)
+        b = DequantizeLinear (q, s, i) m = {node} r = QuantizeLinear (m, s, o) y = DequantizeLinear (r, s, o) }}"""
+    found = [one.output[0] for one in converted(text, "opencv==5.0").graph.node if one.op_type == "QuantizeLinear"]
+    assert ("r" in found) == is_kept

@@ -374,7 +374,8 @@ def flatten_other_types_with_reshape(site: Site) -> None:
 def keep_between_reshapes_or_move_elements(site: Site) -> None:
     """Keep optimisers from moving a Transpose past what reads it; without a kernel, move its elements otherwise.
 
-    One that moves nothing passes its input on, as some take it for one that moves. One that gives the shape that it reads is kept apart from what is before it, as a Reshape to that is left out.
+    One that moves nothing passes its input on, as some take it for one that moves. One that gives the shape that it
+    reads is kept apart from what is before it, as a Reshape to that is left out.
     """
     if not site.computes("Transpose", T=site.dtype(0)):
         move_elements(site)

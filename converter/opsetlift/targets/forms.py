@@ -294,6 +294,8 @@ class Form:
     """Whether something else, too, reads a result along the chain, or a product that is one of its inputs."""
     chain_reads_constant_first: bool = False
     """Whether the first input of what starts the chain is a constant."""
+    chain_starts_with_other_dtype: bool = False
+    """Whether the first input of what starts the chain has another dtype than the node gives."""
     chain_starts_elsewhere: bool = False
     """Whether the node reads nothing that what starts the chain reads, nor a product of that with a constant."""
     ends_with_absent_input: bool = False
@@ -402,6 +404,7 @@ class Form:
                 lambda node, _, scope: any(scope.is_constant(one.input[0]) for one in _chain(node, self.chain, scope)),
             ),
             (self.chain_starts_elsewhere, lambda node, _, scope: _starts_elsewhere(node, self.chain, scope)),
+            (self.chain_starts_with_other_dtype, lambda node, _, scope: _starts_otherwise(node, self.chain, scope)),
             (self.joins_beside_channels, lambda node, _, scope: _joins_beside_channels(node, scope)),
             (self.widens_axes_in_between, lambda node, _, scope: _widens_axes_in_between(node, scope)),
             (
@@ -958,6 +961,11 @@ def _starts_elsewhere(node: NodeProto, operators: Sequence[str], scope: ScopeFac
     factors = [one for name in read if (one := scope.producer(name)) is not None and one.op_type == "Mul"]
     read |= {name for one in factors if any(map(scope.is_constant, one.input)) for name in one.input}
     return any(read.isdisjoint(one.input) for one in _chain(node, operators, scope))
+
+
+def _starts_otherwise(node: NodeProto, operators: Sequence[str], scope: ScopeFacts) -> bool:
+    dtype = scope.type_string(node.output[0])
+    return any(scope.type_string(one.input[0]) != dtype for one in _chain(node, operators, scope))
 
 
 def _follows_a_product_of_products(node: NodeProto, scope: ScopeFacts) -> bool:

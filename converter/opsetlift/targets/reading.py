@@ -111,14 +111,15 @@ input between), `resized_axes` (of the first input, each of which has another si
 `single_elements` (inputs that have axes, each with one element), `single_axes` (inputs that have one element along an
 axis, as { X = 2 }), `matches` (attributes, each with a regular expression that is found in it), `within` (operators,
 one of which holds the subgraph that it is in), `single_letters` (attributes, texts that have a letter only once),
-`chain_computes` (what starts the chain reads no constants), `chain_starts_elsewhere` (the node reads nothing that what
-starts the chain reads, nor a product of that with a constant), `chain_reads_constant_first` (the first input of what
-starts the chain is one), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as
-{ indices = "data" }), `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read`
-(by a node), `gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has
-another first or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the
-graph), `second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes
-compute, which may have numbers below 0), `may_have_fractions` (its first input may hold numbers that are not whole),
+`chain_computes` (what starts the chain reads no constants), `chain_starts_with_other_dtype` (its first input has
+another dtype than the node's first output), `chain_starts_elsewhere` (the node reads nothing that what starts the chain
+reads, nor a product of that with a constant), `chain_reads_constant_first` (the first input of what starts the chain is
+one), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices = "data"
+}), `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
+`gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
+or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
+`second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes compute,
+which may have numbers below 0), `may_have_fractions` (its first input may hold numbers that are not whole),
 `looks_along_the_last_axis` (of more than one element, by its attribute axis), `leaves_remainders` (no Sub took the
 remainder off its first input, by a Mod with fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of
 which is an input of the graph), `after_more_than_channels` (operators, one of which computes its first input with a
