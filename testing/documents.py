@@ -36,7 +36,7 @@ PROJECT = Path(__file__).parents[1]
 _SETTINGS = {"COLUMNS": "100", "NO_COLOR": "1", "OPSETLIFT_CACHE": ""}
 
 _BLOCK = re.compile(r"^(<!-- not run: (?P<reason>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
-_COUNTED = re.compile(r"[\d,]+ test inputs")
+_COUNTED = re.compile(r"[\d,]+ (?:test )?inputs\b")
 _NO_CODE = frozenset(("", "text", "mermaid"))
 
 FOLLOWED_ELSEWHERE = {

@@ -40,6 +40,9 @@ ASCENDING_ROWS = "ascending rows"
 POSITIVE_AND_ZEROS, NEGATIVE_AND_ZEROS = "positive and zeros", "negative and zeros"
 """Numbers of one sign and zeros, which are then the least or the greatest of a row."""
 
+ALL_EXPONENTS = "all exponents"
+"""Numbers with all digits, as small and as large as the dtype holds: what takes a number apart does so bit by bit."""
+
 BROAD = ("random", SPECIAL, "ties", "zeros", "sprinkled", ALIKE, "ascending", "largest", "smallest")
 """For sites that keep every bit."""
 
@@ -127,6 +130,7 @@ _WORDS = {
     NEIGHBOURS: "numbers next to one another",
     LARGEST_NEIGHBOURS: "numbers next to the largest",
     SMALLEST_NEIGHBOURS: "numbers next to the smallest",
+    ALL_EXPONENTS: "numbers of all exponents",
     "random": "random numbers",
     "ties": "few distinct values",
     "sprinkled": "special values among small integers",
@@ -227,6 +231,10 @@ def _floats(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.ran
     match strategy:
         case "random":
             return rng.standard_normal(shape) * 4
+        case "all exponents":
+            limits = float_limits(dtype)
+            lowest, highest = (math.log2(float(one)) for one in (limits.smallest_subnormal, limits.max))
+            return rng.choice([-1.0, 1.0], shape) * 2.0 ** rng.uniform(lowest, highest, shape)
         case "ties":
             return numpy.array([-1.0, -0.0, 0.0, 1.0])[rng.integers(4, size=shape)]
         case "zeros":
@@ -289,7 +297,7 @@ def _alike_rows(shape: Shape, rng: numpy.random.Generator) -> Any:
 def _integers(strategy: str, dtype: numpy.dtype[Any], shape: Shape, rng: numpy.random.Generator) -> Any:
     low, high = integer_limits(dtype)
     match strategy:
-        case "random" | "wide positive" | "large positive":
+        case "random" | "wide positive" | "large positive" | "all exponents":
             return rng.integers(
                 low, high, size=shape, endpoint=True, dtype=numpy.uint64 if high >= 2**63 else numpy.int64
             )

@@ -39,6 +39,7 @@ from opsetlift.proof.inputs.exhaustive import (
 )
 from opsetlift.proof.inputs.filling import (
     ALIKE,
+    ALL_EXPONENTS,
     AROUND_SIZES,
     BROAD,
     CONTROLLING,
@@ -179,6 +180,9 @@ MOST_WITH_RUNS = 4
 
 TURNS_OF_WHOLE_NUMBERS = 8
 """How often one input holds small whole numbers, or halves of them."""
+
+TURNS_OF_ALL_EXPONENTS = 12
+"""How often all inputs of floats hold numbers with all digits, of all exponents."""
 
 MOST_HALVES = 16
 """So many halves at most."""
@@ -389,6 +393,7 @@ class InputGenerator:
                     self._try_settings_together(wanted)
                     self._try_own_sizes(wanted)
                     self._try_runs(wanted)
+                    self._try_all_exponents(wanted)
                     self._draw_more(wanted)
                 else:
                     wanted(Case("no inputs", {}))
@@ -718,6 +723,18 @@ class InputGenerator:
                 given = alone[turn : turn + 1] or pools[name].values.tolist()
                 filled = runs(given, case.values[name], self._builder.rng)
                 attempt(Case.of(case.layout, f"runs of special values in {name}", {**case.values, name: filled}))
+
+    def _try_all_exponents(self, attempt: Attempt) -> None:
+        """Numbers with all digits, of all exponents, in all inputs of floats of a site that keeps every bit."""
+        pools = {} if self._builder.rounding or not self._kept else self._float_pools
+        for _ in range(TURNS_OF_ALL_EXPONENTS if pools else 0):
+            _, case = self._any_kept()
+            drawn = {
+                name: draw(ALL_EXPONENTS, pool.dtype, numpy.shape(case.values[name]), self._builder.rng)
+                for name, pool in pools.items()
+                if isinstance(case.values[name], numpy.ndarray)
+            }
+            attempt(Case.of(case.layout, in_words(ALL_EXPONENTS), {**case.values, **drawn}))
 
     def _try_whole_numbers(self, attempt: Attempt) -> None:
         """Small whole numbers, or halves, in one of several inputs: positions are then on elements, or between two."""
