@@ -726,7 +726,8 @@ class InputGenerator:
 
     def _try_all_exponents(self, attempt: Attempt) -> None:
         """Numbers with all digits, of all exponents, in all inputs of floats of a site that keeps every bit."""
-        pools = {} if self._builder.rounding or not self._kept else self._float_pools
+        is_apt = not self._builder.rounding and self._kept and len(self._inputs) <= MANY
+        pools = self._float_pools if is_apt else {}
         for _ in range(TURNS_OF_ALL_EXPONENTS if pools else 0):
             _, case = self._any_kept()
             drawn = {
