@@ -8,7 +8,7 @@ from onnx import numpy_helper
 
 from opsetlift import ConversionRefused, convert
 from opsetlift.evaluator import Evaluator
-from opsetlift.model.files import all_tensors
+from opsetlift.model.files import ModelFileError, all_tensors
 from testing.conversion import model
 from tests.test_fallbacks import converted, operators
 from tests.test_fallbacks_for_other_runtimes import refused
@@ -536,6 +536,14 @@ def test_constants_of_some_dtypes_are_raw_data(dtype: str, runtime: str, held: s
     found = convert(source, target=runtime).model
     assert not any(tensor.int32_data for tensor in all_tensors(found))
     assert any(tensor.int32_data for tensor in all_tensors(source))
+
+
+def test_constants_that_do_not_fit_their_shape_are_a_fault_of_the_model() -> None:
+    source = model("""<ir_version: 7, opset_import: ["": 13]> g (float[2,4] x, float[2,4] z) => (float[2,4] y)
+        <bool[4] c = {1, 0, 1, 0}> { y = Where (c, x, z) }""")
+    del source.graph.initializer[0].int32_data[3]
+    with pytest.raises(ModelFileError, match="the data of tensor 'c' does not fit its shape"):
+        convert(source, target="opencv==5.0")
 
 
 def test_onnxruntime_merges_no_transpose_that_moves_nothing_into_a_gemm() -> None:

@@ -43,16 +43,22 @@ def set_apart(model: ModelProto, operators: Collection[tuple[str, str]]) -> None
     Constants become initializers.
     """
     found = [one for one in _foreign_nodes(model) if (canonical_domain(one[2].domain), one[2].op_type) in operators]
+    constants: dict[int, tuple[GraphProto, set[str]]] = {}
     for holder, container, node in found:
         if node.op_type == _CONSTANT and isinstance(container, GraphProto):
             container.initializer.add().CopyFrom(node.attribute[0].t)
             container.initializer[-1].name = node.output[0]
-            container.node.remove(node)
-            model.ir_version = max(model.ir_version, _FIRST_WITH_OWN_INITIALIZERS)
+            constants.setdefault(id(container), (container, set()))[1].add(node.output[0])
             continue
         node.domain = ELSEWHERE
         if not any(one.domain == ELSEWHERE for one in holder.opset_import):
             holder.opset_import.add(domain=ELSEWHERE, version=1)
+    for graph, names in constants.values():
+        # All at once: to take one node out of the list looks for it from the first one on.
+        kept = [node for node in graph.node if node.op_type != _CONSTANT or node.output[0] not in names]
+        del graph.node[:]
+        graph.node.extend(kept)
+        model.ir_version = max(model.ir_version, _FIRST_WITH_OWN_INITIALIZERS)
 
 
 def _foreign_nodes(model: ModelProto) -> Iterator[tuple[ModelProto | FunctionProto, Container, NodeProto]]:

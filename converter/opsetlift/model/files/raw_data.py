@@ -7,6 +7,7 @@ from collections.abc import Collection
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from opsetlift.model.files.copying import copy_with_tensors
+from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.tensors import all_tensors
 from opsetlift.specification.dtypes import element_type
 
@@ -17,6 +18,9 @@ def with_raw_data(model: ModelProto, dtypes: Collection[str]) -> ModelProto:
     Args:
         model: The model.
         dtypes: Those of tensors whose data may be in `int32_data`.
+
+    Raises:
+        ModelFileError: The data of one of them does not fit its shape.
     """
     numbers = set(map(element_type, dtypes))
 
@@ -24,6 +28,9 @@ def with_raw_data(model: ModelProto, dtypes: Collection[str]) -> ModelProto:
         return tensor.data_type not in numbers or not tensor.int32_data
 
     def fill(tensor: TensorProto, target: TensorProto) -> None:
-        target.raw_data = numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+        try:
+            target.raw_data = numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
+        except ValueError as error:
+            raise ModelFileError(f"the data of tensor {tensor.name!r} does not fit its shape: {error}") from error
 
     return model if all(map(is_kept, all_tensors(model))) else copy_with_tensors(model, is_kept, fill)
