@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import onnx
@@ -437,3 +437,41 @@ def more_outputs_than_are_counted() -> ModelProto:
         """<ir_version: 10, opset_import: ["": 18]> g (float[6] x) => (float[3] a, float[3] b)
         { a, b = Split <num_outputs = 1> (x) }"""
     )
+
+
+def sparse_model(indices: Sequence[int], shape: Sequence[int], of_indices: Sequence[int]) -> ModelProto:
+    """The smallest of an input beside a sparse initializer of 4 elements."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[4] x) => (float[4] z)
+        { y = ReduceMin <axes = [0]> (x) z = Add (y, s) }"""
+    )
+    count = of_indices[0]
+    values = helper.make_tensor("s", TensorProto.FLOAT, [count], [1.0] * count)
+    places = TensorProto(data_type=TensorProto.INT64, dims=of_indices, int64_data=indices)
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, shape))
+    return model
+
+
+@bad_model("sparse tensor 's' has indices outside of [4], or not in order")
+def sparse_tensor_with_an_index_beyond_the_end() -> ModelProto:
+    return sparse_model([9], [4], [1])
+
+
+@bad_model("sparse tensor 's' has indices outside of [4], or not in order")
+def sparse_tensor_with_an_index_twice() -> ModelProto:
+    return sparse_model([1, 1], [4], [2])
+
+
+@bad_model("sparse tensor 's' has indices outside of [2, 2], or not in order")
+def sparse_tensor_with_an_index_beyond_a_row() -> ModelProto:
+    return sparse_model([0, 2], [2, 2], [1, 2])
+
+
+@bad_model("sparse tensor 's' has indices of int64 [2, 2], not of int64 [2] or [2, 1]")
+def sparse_tensor_with_indices_for_more_axes() -> ModelProto:
+    return sparse_model([0, 0, 1, 1], [4], [2, 2])
+
+
+@bad_model("tensor 's' has a negative dimension")
+def sparse_tensor_with_a_negative_dimension() -> ModelProto:
+    return sparse_model([0], [-4], [1])

@@ -74,6 +74,8 @@ BAD_COMMAND_LINES: dict[str, tuple[list[str], str]] = {
     "target opset of the future": (["convert", "good.onnx", "out.onnx", "--to", "99"], "no opset 99"),
     "target of an unknown domain": (["convert", "good.onnx", "out.onnx", "--to", "com.example=3"], "com.example"),
     "two targets for one domain": (["convert", "good.onnx", "out.onnx", "--to", "18", "--to", "19"], "twice"),
+    "empty path, as of an unset variable": (["convert", "", "out.onnx", "--to", "18"], "an argument is empty"),
+    "target opset of the future for several models": (["convert", "*.onnx", "out", "--to", "99"], "no opset 99"),
     "unknown option": (["convert", "good.onnx", "out.onnx", "--too", "18"], "No such option: --too"),
     "unknown command": (["improve", "good.onnx"], "No such command 'improve'"),
     "output is the input": (["convert", "good.onnx", "good.onnx", "--to", "18", "--force"], "the input itself"),

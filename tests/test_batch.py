@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import onnx.parser
 import pytest
 from onnx import ModelProto, parser
 
@@ -311,6 +312,20 @@ class TestCommand:
         assert main([*command, "--skip-existing", "--summary", str(table)]) == 0
         with table.open(newline="") as file:
             assert [row["ending"] for row in csv.DictReader(file)] == ["skipped", "skipped"]
+
+    def test_normalising_says_how_many_nodes_are_left(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        source = onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[2] y)
+            { a = Identity (x)  b = Neg (a)  y = Identity (b) }"""
+        )
+        (tmp_path / "in").mkdir()
+        onnx.save(source, tmp_path / "in" / "a.onnx")
+        summary = tmp_path / "summary.json"
+        command = ["normalize", str(tmp_path / "in"), str(tmp_path / "out"), "--jobs", "1", "--summary", str(summary)]
+        assert main(command) == 0
+        assert "a.onnx: written: proven, 3 nodes became 1 (" in capsys.readouterr().out
+        (found,) = json.loads(summary.read_text())["models"]
+        assert (found["source_nodes"], found["target_nodes"]) == (3, 1)
 
     @pytest.mark.parametrize(
         ("more", "message"),

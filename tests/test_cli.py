@@ -196,6 +196,11 @@ class TestDryRun:
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["status"] == "would be converted"
 
+    @pytest.mark.parametrize("command", [["convert", "in.onnx", "--to", "18"], ["normalize", "in.onnx"]])
+    def test_needs_no_output(self, workplace: Path, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+        assert main([*command, "--dry-run"]) == 0
+        assert "in.onnx -> OUT (dry run, nothing written)" in capsys.readouterr().out
+
     def test_does_not_mind_an_output_that_exists(self, workplace: Path) -> None:
         Path("out.onnx").write_bytes(b"precious")
         assert main(["convert", "in.onnx", "out.onnx", "--to", "18", "--dry-run"]) == 0
@@ -337,9 +342,14 @@ class TestProve:
     def test_inputs_that_the_model_rejects_prove_nothing(
         self, workplace: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        numpy.savez("integers.npz", x=numpy.ones((2, 3), numpy.int64))
-        assert main(["prove", "in.onnx", "in.onnx", "--inputs", "integers.npz"]) == 2
+        numpy.savez("flat.npz", x=numpy.ones(3, numpy.float32))
+        assert main(["prove", "in.onnx", "in.onnx", "--inputs", "flat.npz"]) == 2
         assert capsys.readouterr().err.startswith("opsetlift: unproven: ")
+
+    def test_inputs_of_another_dtype_are_unusable(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        numpy.savez("integers.npz", x=numpy.ones((2, 3), numpy.int64))
+        assert main(["prove", "in.onnx", "in.onnx", "--inputs", "integers.npz"]) == 1
+        assert "'x' has an array of int64, and the model declares float" in capsys.readouterr().err
 
     def test_a_certificate_is_run_again(self, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["convert", "in.onnx", "out.onnx", "--to", "18", "--certificate", "proof.json"])

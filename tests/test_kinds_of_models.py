@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy
 import onnx
 import onnx_graphsurgeon as gs
 import pytest
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 import opsetlift
+from opsetlift.reporting.inspection import inspect
 from tests.prove.conversions import model
 
 TEXT = "g (float[N] x) => (float y) <float[2] w = {1, 2}> { s = Mul (x, w) y = ReduceMax <keepdims = 0> (s) }"
@@ -212,3 +214,41 @@ def test_what_is_not_installed_is_not_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"
+
+
+def with_initializer(tensor: TensorProto) -> ModelProto:
+    found = model("g (float[4] x) => (float[4] z) { y = ReduceMin <axes = [0]> (x)  z = Add (y, s) }", 13)
+    found.graph.initializer.append(tensor)
+    return found
+
+
+USES: dict[str, Callable[[ModelProto], object]] = {
+    "convert": lambda found: opsetlift.convert(found, to=18),
+    "normalize": opsetlift.normalize,
+    "reach": lambda found: opsetlift.reach(found, targets=["onnxruntime==1.0"]),
+    "prove": lambda found: opsetlift.prove_models(found, found),
+    "inspect": inspect,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        TensorProto(name="s", data_type=TensorProto.FLOAT, dims=[4], float_data=[1, 2, 3]),
+        TensorProto(name="s", data_type=TensorProto.FLOAT, dims=[4], raw_data=b"1234"),
+        TensorProto(name="s", data_type=TensorProto.FLOAT, dims=[-4], float_data=[1, 2, 3, 4]),
+        TensorProto(name="s", data_type=99, dims=[4], raw_data=b"1234"),
+    ],
+    ids=["few numbers", "few bytes", "negative size", "unknown dtype"],
+)
+def test_data_that_does_not_fit_ends_in_one_sentence_as_in_a_file(tensor: TensorProto, use: str) -> None:
+    with pytest.raises(opsetlift.ModelFileError, match="tensor 's'"):
+        USES[use](with_initializer(tensor))
+
+
+def test_external_data_that_cannot_be_found_leaves_a_proof_undecided() -> None:
+    tensor = TensorProto(name="s", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value="nowhere.bin")
+    found = with_initializer(tensor)
+    assert "base_dir says where" in opsetlift.prove_models(found, found).sentence

@@ -14,12 +14,13 @@ import onnx.parser
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
-from opsetlift import ConversionRefused, convert, reach
+from opsetlift import ConversionRefused, ModelFileError, convert, reach
 from opsetlift.cli import main
 from opsetlift.conversion.walk.refused_site import RefusedSite
 from opsetlift.conversion.walked import walked_copy
 from opsetlift.pipeline import dry_run
 from opsetlift.pipeline import reach as reaching
+from opsetlift.reporting.inspection import inspect
 from opsetlift.specification.history import latest_opset
 from opsetlift.targets import catalogue, find_target
 from opsetlift.targets.forms import Form
@@ -445,3 +446,23 @@ def test_what_is_computed_from_weights_tells_blocks_apart_where_a_runtime_looks_
     target = replace(find_target("onnxruntime==1.4"), forms=(form,))
     (answer,) = reach(model, targets=[target], opsets=False).targets
     assert [refusal.node for refusal in answer.blockers] == ["y3", "y13", "y23"]
+
+
+class TestOfModelsThatTheCheckerRejects:
+    BFLOAT16 = """<ir_version: 8, opset_import: ["": 12]> g (bfloat16[4] x) => (bfloat16[4] y) { y = Add (x, x) }"""
+
+    def test_they_go_where_they_are_valid(self) -> None:
+        """Add takes bfloat16 from opset 13 on."""
+        source = onnx.parser.parse_model(self.BFLOAT16)
+        found = reach(source, targets=["onnxruntime==1.3"])
+        assert [one.is_reachable for one in found.opsets[11:14]] == [False, True, True]
+        assert "bfloat16" in found.opsets[11].blockers[0].sentence
+        assert convert(source, to=13).certificate.is_proven
+        with pytest.raises(ModelFileError, match="bfloat16"):
+            convert(source, to=12)
+
+    def test_inspect_says_why(self) -> None:
+        found = inspect(onnx.parser.parse_model(self.BFLOAT16))
+        assert "unsupported type" in found.notes[-1]
+        assert found.lowest_opsets is None
+        assert not found.runtimes

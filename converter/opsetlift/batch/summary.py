@@ -44,7 +44,8 @@ def as_json(results: Sequence[Result]) -> str:
 def as_csv(results: Sequence[Result]) -> str:
     """The results as CSV, a line for each model."""
     text = io.StringIO()
-    columns = ["source", "target", "ending", "reason", "kind", "proof", "rewrites", "seconds"]
+    columns = ["source", "target", "ending", "reason", "kind", "proof"]
+    columns += ["rewrites", "source_nodes", "target_nodes", "seconds"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(one.as_dict() for one in results)

@@ -80,6 +80,8 @@ class Result:
         kind: What reasons of one kind have in common, to count them.
         proof: "proven", "weakly proven", "unproven", or "" where there was no proof.
         rewrites: How many nodes rules changed.
+        source_nodes: How many nodes the model had; 0 where it was not written.
+        target_nodes: How many the result has.
         seconds: How long it took.
     """
 
@@ -90,6 +92,8 @@ class Result:
     kind: str = ""
     proof: str = ""
     rewrites: int = 0
+    source_nodes: int = 0
+    target_nodes: int = 0
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
@@ -179,5 +183,13 @@ def _performed(task: Task) -> Result:
     if job.certificate is not None:
         is_weak = job.certificate.is_weakly_proven
         proof = "proven" if job.certificate.is_proven else "weakly proven" if is_weak else "unproven"
-    rewrites = sum(one.count for one in Report.of(job).rewrites)
-    return Result(task.source, task.target, Ending.WRITTEN, proof=proof, rewrites=rewrites)
+    report = Report.of(job)
+    return Result(
+        task.source,
+        task.target,
+        Ending.WRITTEN,
+        proof=proof,
+        rewrites=sum(one.count for one in report.rewrites),
+        source_nodes=report.source_nodes,
+        target_nodes=report.target_nodes,
+    )

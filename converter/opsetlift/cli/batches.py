@@ -20,7 +20,7 @@ from opsetlift.cli.output import table as table_of
 from opsetlift.cli.progress import progress_shown
 from opsetlift.model.files import SUMMARY, JobFiles, ModelFileError, save_beside
 from opsetlift.support.progress import tell
-from opsetlift.support.text import printable
+from opsetlift.support.text import counted, printable
 
 _STATUS = {
     Ending.WRITTEN: DONE,
@@ -116,14 +116,19 @@ def _check_summary(summary: Path, table: JobFiles) -> None:
 
 
 def _line(result: Result, number: int) -> Iterator[RenderableType]:
-    more = [result.proof, _rewritten(result.rewrites)] if result.ending is Ending.WRITTEN else [result.reason]
+    more = [result.proof, *_changes(result)] if result.ending is Ending.WRITTEN else [result.reason]
     rest = ", ".join(filter(None, more))
     seconds = f" ({result.seconds:.1f} s)" if result.seconds else ""
     yield printable(f"{number}. {result.source}: {result.ending.value}{f': {rest}' if rest else ''}{seconds}")
 
 
-def _rewritten(nodes: int) -> str:
-    return f"{nodes} {'node' if nodes == 1 else 'nodes'} rewritten"
+def _changes(result: Result) -> Iterator[str]:
+    """What became of the nodes."""
+    before, after = result.source_nodes, result.target_nodes
+    if before != after:
+        yield f"{counted(before, 'node')} became {after:,}"
+    if result.rewrites or before == after:
+        yield f"{counted(result.rewrites, 'node')} rewritten"
 
 
 def _page(results: list[Result]) -> Iterator[RenderableType]:

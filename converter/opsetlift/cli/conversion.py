@@ -112,6 +112,12 @@ class Request:
         return given[0]
 
     @property
+    def shown_out(self) -> str:
+        """OUT for people; a dry run can do without."""
+        is_left_out = self.dry_run and self.target is None and self.output is None
+        return "OUT" if is_left_out else str(self.out)
+
+    @property
     def opsets(self) -> dict[str, int]:
         """The targets by domain. Raises UsageFault."""
         found: dict[str, int] = {}
@@ -205,13 +211,13 @@ def run_request(request: Request) -> int:
 
 def _described(way: Way, request: Request) -> tuple[str, str]:
     """A way out: the command to copy, and what it does otherwise."""
-    return way.command(request.command, str(request.source), str(request.out)), way.words
+    return way.command(request.command, str(request.source), request.shown_out), way.words
 
 
 def _report_page(request: Request, job: Job, stopped: OpsetLiftError | None = None, ways: Sequence[Way] = ()) -> str:
     from opsetlift.reporting.pages import conversion_page
 
-    source, target = str(request.source), str(request.out)
+    source, target = str(request.source), request.shown_out
     return conversion_page(job, request.command, source, target, stopped, ways, is_dry=request.dry_run)
 
 
@@ -228,7 +234,9 @@ def _as_dict(request: Request, done: Conversion) -> dict[str, Any]:
 
 def _page(request: Request, done: Conversion) -> Iterator[RenderableType]:
     report = done.report
-    yield printable(f"{request.source} -> {request.out}{' (dry run, nothing written)' if request.dry_run else ''}")
+    yield printable(
+        f"{request.source} -> {request.shown_out}{' (dry run, nothing written)' if request.dry_run else ''}"
+    )
     if request.command == "convert" or report.is_conversion:
         yield from _conversion_lines(report)
     if done.normalization is not None:

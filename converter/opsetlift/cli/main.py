@@ -173,6 +173,8 @@ def _complete() -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if "" in arguments:  # as a path it would stand for the working folder
+        raise UsageFault("an argument is empty; perhaps a variable of the shell is not set")
     try:
         with warnings.catch_warnings():
             # Warnings of libraries are for programmers.
@@ -323,7 +325,7 @@ def normalize(
         from opsetlift.cli.normalizing import list_passes
 
         return list_passes(as_json=json)
-    if source is None or (target is None and output is None):
+    if source is None or (target is None and output is None and not dry_run):
         raise UsageFault("normalize needs two files, IN and OUT (or --list to show the passes)")
     return _run_request("normalize", {**given, "normalize": True})
 

@@ -35,6 +35,19 @@ def check_ir_version(ir: int, runtime: Target | None) -> None:
         raise UnreachableTarget(f"{runtime.spelling} takes IR version {runtime.ir_versions}, not the requested {ir}")
 
 
+def check_opsets(wanted: Mapping[str, int]) -> None:
+    """Raises UnreachableTarget for an opset that does not exist, or a domain that there are no rules for."""
+    for spelt, opset in wanted.items():
+        domain = canonical_domain(spelt)
+        if domain not in CONVERTED_DOMAINS:
+            known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
+            raise UnreachableTarget(f"there are no rules for the domain {domain!r}, only for {known}")
+        latest = latest_opset(domain)
+        if not 1 <= opset <= latest:
+            shown = display_domain(domain)
+            raise UnreachableTarget(f"{shown} has no opset {opset}; the installed onnx knows 1 to {latest}")
+
+
 def opsets_to_reach(
     to: Mapping[str, int] | None, source: ModelProto, runtime: Target | None, *, is_complete: bool
 ) -> dict[str, int]:
@@ -53,14 +66,7 @@ def opsets_to_reach(
         wanted = {**nearest, **wanted}
     if runtime is not None:
         _check_opsets_of_runtime(wanted, runtime)
-    for domain, opset in wanted.items():
-        if domain not in CONVERTED_DOMAINS:
-            known = " and ".join(map(display_domain, CONVERTED_DOMAINS))
-            raise UnreachableTarget(f"there are no rules for the domain {domain!r}, only for {known}")
-        latest = latest_opset(domain)
-        if not 1 <= opset <= latest:
-            shown = display_domain(domain)
-            raise UnreachableTarget(f"{shown} has no opset {opset}; the installed onnx knows 1 to {latest}")
+    check_opsets(wanted)
     for domain, opset in imports.items():
         if domain in CONVERTED_DOMAINS and not 1 <= opset <= latest_opset(domain):
             shown = display_domain(domain)

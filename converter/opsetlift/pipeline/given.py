@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_c
 
 from onnx import ModelProto
 
-from opsetlift.model.files import ModelFileError, form_of, load_model, model_bytes, model_from, reason
+from opsetlift.model.files import ModelFileError, check_tensors, form_of, load_model, model_bytes, model_from, reason
 
 if TYPE_CHECKING:
     import onnx_graphsurgeon as gs
@@ -73,9 +73,16 @@ def opened(given: Model, base_dir: str = "") -> Opened:
         base_dir: The folder of the external data; by default that of the file.
 
     Raises:
-        ModelFileError: It cannot be read.
+        ModelFileError: It cannot be read, or the data of a tensor does not fit its shape.
         TypeError: It is nothing of this.
     """
+    found = _opened(given, base_dir)
+    if not isinstance(given, (str, os.PathLike)):  # of files, `load_model` has told
+        check_tensors(found.model, Path(found.base_dir) if found.base_dir else None)
+    return found
+
+
+def _opened(given: Model, base_dir: str) -> Opened:
     if isinstance(given, ModelProto):
         return Opened(given, base_dir)
     if isinstance(given, (str, os.PathLike)):

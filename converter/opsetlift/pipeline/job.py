@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from onnx import ModelProto
 
-from opsetlift.conversion.destination import UnreachableTarget, check_ir_version
+from opsetlift.conversion.destination import UnreachableTarget, check_ir_version, check_opsets
 from opsetlift.conversion.dtype_policy import KEEP, DtypePolicy, UnusableDtypes
 from opsetlift.facts import ModelFacts
 from opsetlift.pipeline.dry_run import DryRun
@@ -107,6 +107,7 @@ class Options:
         policy = DtypePolicy.of(changes, dtype_interface) if changes else None
         if policy is not None and exact:
             raise UnusableDtypes(f"{policy.shown} is never exact, so --exact refuses it")
+        check_opsets(opsets or {})
         if ir is not None:
             check_ir_version(ir, runtime)
         return cls(

@@ -15,12 +15,15 @@ from onnx import ModelProto
 from opsetlift.conversion.contributed import places_to_write
 from opsetlift.conversion.destination import opsets_to_reach
 from opsetlift.conversion.distinct import Kinds, PartUndecided, Reduced, is_reducible
+from opsetlift.model.files import ModelFileError, fault_found
 from opsetlift.model.names import Names
+from opsetlift.model.scopes import GRAPH_PATH
 from opsetlift.pipeline.dry_run import DryRun
 from opsetlift.pipeline.given import Model
 from opsetlift.pipeline.job import Job, Options
 from opsetlift.pipeline.stages import (
     CONVERT,
+    DRY_RUN,
     FIT,
     FOLD,
     LOAD,
@@ -37,7 +40,7 @@ from opsetlift.support.arguments import whole_number
 from opsetlift.support.garbage import rarely_collected
 from opsetlift.support.processes import worked_off
 from opsetlift.support.progress import tell
-from opsetlift.support.refusal import ConversionRefused, Refusal
+from opsetlift.support.refusal import ConversionRefused, Refusal, Why
 from opsetlift.support.showing import Shown
 from opsetlift.targets import Target, catalogue, target_of
 
@@ -157,10 +160,10 @@ def reach(
         UnknownTarget: There is no such runtime.
         TypeError: `targets` is one text.
     """
-    job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
-    source = job.model
     if isinstance(targets, str):
         raise TypeError(f"targets must be a list, as [{targets!r}]")
+    job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
+    source = job.model
     wanted = list(_known_targets()) if targets is None else [target_of(target) for target in targets]
     asked: dict[Opsets, list[str | Target]] = {}
     order: list[str] = []
@@ -172,7 +175,8 @@ def reach(
         order.append(target.spelling)
         asked.setdefault(_key(opsets_to_reach(None, source, target, is_complete=True), source), []).append(target)
     depths = {target.depth for target in wanted}
-    starts = _Jobs(replace(job, options=Options(exact=exact, rule_book=rule_book or default_rule_book())), depths)
+    options = Options(exact=exact, rule_book=rule_book or default_rule_book())
+    starts = _Jobs(replace(job, options=options), depths)
     trials = [
         _Trial(dict(destination), place, not any(isinstance(one, Target) for one in places))
         for destination, places in asked.items()
@@ -191,6 +195,9 @@ def reach(
         tell("trying opsets and runtimes", begun, len(trials))
 
     tried = worked_off(answer_of, len(trials), whole_number(jobs, "the number of jobs", least=1), told)
+    if fault_found(source, job.base_dir):
+        # A few such models are valid at another opset, which only the checks of a conversion tell.
+        tried = [_checked(answer, trial, options, job) for answer, trial in zip(tried, trials, strict=True)]
     answers = {answer.where: answer for answer in tried}
     names = {target.spelling for target in wanted}
     found = [answers[where] for where in order]
@@ -396,6 +403,21 @@ def _answer(job: Job, opsets: Mapping[str, int], place: str | Target, part: Redu
         blockers = refused.refusals
     is_bounded = runtime is None or bool(runtime.opsets)
     return Answer(where, shown, ir_version, rewrites, ulps, blockers, is_bounded)
+
+
+def _checked(answer: Answer, trial: _Trial, options: Options, job: Job) -> Answer:
+    """The answer, where a conversion with its checks agrees; the model is one that onnx's checker rejects."""
+    if answer.blockers:
+        return answer
+    runtime = trial.place if isinstance(trial.place, Target) else None
+    options = replace(options, opsets=trial.opsets if runtime is None else None, runtime=runtime, prove=False)
+    try:
+        run(DRY_RUN, Job(job.source, options, job.base_dir))
+    except ConversionRefused as refused:
+        return replace(answer, blockers=refused.refusals)
+    except ModelFileError as fault:
+        return replace(answer, blockers=(Refusal(Why.INVALID_MODEL, str(fault), "", "", GRAPH_PATH, ""),))
+    return answer
 
 
 def _known_targets() -> Iterator[Target]:

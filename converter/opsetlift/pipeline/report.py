@@ -90,8 +90,8 @@ class Report:
             source_ir_version=source.ir_version,
             target_ir_version=result.ir_version,
             rewrites=_rewrites([one.walked.trace for one in conversions]),
-            source_nodes=_node_count(source),
-            target_nodes=_node_count(result),
+            source_nodes=node_count(source),
+            target_nodes=node_count(result),
             notes=tuple(dict.fromkeys((*job.notes, *notes, *([runtime.note] if runtime and runtime.note else ())))),
             target=runtime.spelling if runtime else "",
             quirks=tuple(quirk.text for quirk in runtime.quirks) if runtime else (),
@@ -113,7 +113,8 @@ def _opsets(model: ModelProto) -> dict[str, int]:
     return {display_domain(domain): opset for domain, opset in imported_opsets(model.opset_import).items()}
 
 
-def _node_count(model: ModelProto) -> int:
+def node_count(model: ModelProto) -> int:
+    """The nodes of the graph and of functions, without those of subgraphs."""
     return len(model.graph.node) + sum(len(function.node) for function in model.functions)
 
 

@@ -107,7 +107,13 @@ def _by_name(
         raise UnusableData(f"{where}there is no array for the {what} {printable(min(missing))!r}")
     if unknown := values.keys() - types.keys():
         raise UnusableData(f"{where}the first model has no {what} {printable(min(map(str, unknown)))!r}")
-    return {name: _as_dtype(value, dtype_of_type(types[name])) for name, value in values.items()}
+    found = {name: _as_dtype(value, dtype_of_type(types[name])) for name, value in values.items()}
+    for name, value in found.items():
+        declared = dtype_of_type(types[name]) if what == "input" else None
+        if declared is not None and isinstance(value, numpy.ndarray) and value.dtype != numpy_dtype(declared):
+            held = f"an array of {value.dtype}, and the model declares {declared}"
+            raise UnusableData(f"{where}the {what} {printable(name)!r} has {held}")
+    return found
 
 
 def _read_archive(path: Path, what: str) -> dict[str, Array]:

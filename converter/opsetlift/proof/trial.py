@@ -438,18 +438,16 @@ class _Side:
 
     @property
     def not_run(self) -> Sequence[tuple[NodeProto, str]]:
-        """The nodes with a subgraph that did not run, and its attribute."""
-        found = [evaluator.subgraphs_not_run for evaluator in self._evaluators.values()]
+        """The nodes with a subgraph that did not run, and its attribute; none where the model cannot run at all."""
+        try:
+            found = [evaluator.subgraphs_not_run for evaluator in self._evaluators.values()]
+        except EvaluationError:
+            return []
         names = [{(node.output[0], attribute) for node, attribute in one} for one in found]
-        return (
-            [
-                (node, attribute)
-                for node, attribute in found[0]
-                if all((node.output[0], attribute) in one for one in names)
-            ]
-            if found
-            else []
-        )
+        first = found[0] if found else []
+        return [
+            (node, attribute) for node, attribute in first if all((node.output[0], attribute) in one for one in names)
+        ]
 
     def run(self, values: Mapping[str, Any], instead: str = "") -> dict[str, Any]:
         """Strictly; where that is rejected and lenience was asked for, leniently."""

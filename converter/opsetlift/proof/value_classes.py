@@ -16,6 +16,7 @@ from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 from opsetlift.evaluator import may_read_only_shapes, run_node, sparse_tensor_value, tensor_value
 from opsetlift.model.arrays import Array
 from opsetlift.model.def_use import DefUse, Operator
+from opsetlift.model.files import ModelFileError
 from opsetlift.model.scopes import function_key, imported_opsets
 from opsetlift.proof.signature import array_key, digest
 from opsetlift.specification.history import canonical_domain, definition
@@ -75,9 +76,12 @@ class ClassedModel:
 
     def _content(self, tensor: TensorProto | SparseTensorProto) -> Array:
         folder = self.base_dir or None
-        if isinstance(tensor, SparseTensorProto):
-            return sparse_tensor_value(tensor, folder)
-        return tensor_value(tensor, folder)
+        try:
+            if isinstance(tensor, SparseTensorProto):
+                return sparse_tensor_value(tensor, folder)
+            return tensor_value(tensor, folder)
+        except ValueError as error:
+            raise ModelFileError(f"an initializer cannot be read: {error}") from error
 
     @property
     def size(self) -> int:

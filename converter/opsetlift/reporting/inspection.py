@@ -12,7 +12,16 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 
 from opsetlift.conversion.objections import objections
 from opsetlift.facts import ModelFacts
-from opsetlift.model.files import all_tensors, is_external, load_model, repaired, stored_bytes, validated
+from opsetlift.model.files import (
+    all_tensors,
+    check_tensors,
+    fault_found,
+    is_external,
+    load_model,
+    repaired,
+    stored_bytes,
+    validated,
+)
 from opsetlift.model.scopes import function_path, imported_opsets, subgraphs_within
 from opsetlift.pipeline.reach import reach
 from opsetlift.reporting.differences import operator_of, shown_type
@@ -77,9 +86,9 @@ class Inspection:
     functions: Mapping[str, int]
     """How many nodes each has, by path."""
     lowest_opsets: LowestOpsets | None
-    """None where they were not looked for."""
+    """None where they were not looked for, or onnx's checker rejects the model."""
     runtimes: Mapping[str, Sequence[str]]
-    """The versions, by runtime, that take the model as it is, as far as is known."""
+    """The versions, by runtime, that take the model as it is, as far as is known; none where the checker rejects it."""
     notes: Sequence[str] = ()
     """What was odd about the model."""
 
@@ -100,10 +109,14 @@ def inspect(source: Path | ModelProto, *, looks_for_opsets: bool = True) -> Insp
     """
     given = source if isinstance(source, ModelProto) else load_model(source)
     path = Path("-") if isinstance(source, ModelProto) else source
+    check_tensors(given, None)
     model, notes = repaired(given)
     model, more = validated(model)
     notes += more
     folder = str(path.parent)
+    fault = fault_found(model, folder)
+    if fault:
+        notes.append(fault)
     tensors = list(all_tensors(model))
     nodes = list(_nodes(model))
     initialized = {tensor.name for tensor in model.graph.initializer}
@@ -121,8 +134,8 @@ def inspect(source: Path | ModelProto, *, looks_for_opsets: bool = True) -> Insp
         operators=dict(Counter(map(operator_of, nodes)).most_common()),
         constants=_constants(model),
         functions={function_path(one): len(one.node) for one in model.functions},
-        lowest_opsets=_lowest_opsets(model, folder) if looks_for_opsets else None,
-        runtimes=_runtimes(model, folder),
+        lowest_opsets=_lowest_opsets(model, folder) if looks_for_opsets and not fault else None,
+        runtimes={} if fault else _runtimes(model, folder),
         notes=notes,
     )
 

@@ -56,6 +56,15 @@ def check_model(
     return _checked(model, base_dir, original, foreign)
 
 
+def fault_found(model: ModelProto, base_dir: str | os.PathLike[str] = "") -> str:
+    """What `check_model` says of a model that was not converted; "" where it is accepted."""
+    try:
+        check_model(model, base_dir, original=model)
+    except ModelFileError as fault:
+        return str(fault)
+    return ""
+
+
 def _checked(
     model: ModelProto, base_dir: str | os.PathLike[str], original: ModelProto | None, foreign: _Operators = ()
 ) -> list[str]:

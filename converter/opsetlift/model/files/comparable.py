@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 import numpy
@@ -46,7 +45,7 @@ class Contents:
             ModelFileError: External data cannot be read.
         """
         tensors = tensors_of(model)
-        if all(map(_is_comparable, chain(*tensors))):
+        if all(map(_is_comparable, tensors.all())):
             check_texts(model)
             empty = list(_empty_strings(model))
             if not empty:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -31,7 +30,7 @@ def copy_with_tensors(model: ModelProto, is_kept: IsKept, fill: Fill, tensors: T
     `tensors` are those of the model, where somebody has them already.
     """
     tensors = tensors or tensors_of(model)
-    if all(map(is_kept, chain(*tensors))):
+    if all(map(is_kept, tensors.all())):
         return copy_whole(model)
     copied = ModelProto()
     copy_without(model, copied, except_for=("graph", "functions"))

@@ -18,7 +18,7 @@ from opsetlift.model.files.errors import ModelFileError, one_line, reason
 from opsetlift.model.files.external_data import ExternalData
 from opsetlift.model.files.left_weights import can_refer_to, refers_to
 from opsetlift.model.files.reading_by_parts import read_by_parts
-from opsetlift.model.files.tensors import all_tensors, check_data, is_external
+from opsetlift.model.files.tensors import all_tensors, check_data, check_sparse, is_external, tensors_of
 from opsetlift.model.files.wire import PROTOBUF_LIMIT
 
 BY_PARTS = 1 << 26
@@ -207,8 +207,11 @@ def check_tensors(model: onnx.ModelProto, folder: Path | None) -> None:
     `folder` is where external data lies; without it, external data is left unchecked.
     """
     external_data = ExternalData(folder) if folder is not None else None
-    for tensor in all_tensors(model):
+    found = tensors_of(model)
+    for tensor in found.all():
         if not is_external(tensor):
             check_data(tensor)
         elif external_data is not None:
             external_data.check(tensor)
+    for sparse in found.sparse:
+        check_sparse(sparse)

@@ -8,8 +8,9 @@ from math import prod
 from operator import attrgetter
 from typing import NamedTuple
 
+import numpy
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, SparseTensorProto, TensorProto, numpy_helper
 
 from opsetlift.model.files.errors import ModelFileError
 from opsetlift.specification.dtypes import by_element_type, dtype_name, numpy_dtype
@@ -54,17 +55,23 @@ class Tensors(NamedTuple):
     """Initializers and attributes."""
     others: list[TensorProto]
     """The parts of sparse ones, and all of training graphs."""
+    sparse: list[SparseTensorProto]
+    """Those of training graphs, too."""
+
+    def all(self) -> Iterator[TensorProto]:
+        """The tensors, parts of sparse ones included."""
+        return chain(self.dense, self.others)
 
 
 def tensors_of(model: onnx.ModelProto) -> Tensors:
     """Every tensor of a model; equal models give theirs in the same order."""
-    found = Tensors([], [])
+    found = Tensors([], [], [])
     _of_graph(model.graph, found)
     for function in model.functions:
         _of_attributes(function.attribute_proto, found)
         _of_nodes(function.node, found)
     for training in model.training_info:
-        own = Tensors(found.others, found.others)
+        own = Tensors(found.others, found.others, found.sparse)
         _of_graph(training.initialization, own)
         _of_graph(training.algorithm, own)
     return found
@@ -74,12 +81,12 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
     """Every tensor of a model: initializers and attributes, in subgraphs, functions and training graphs too."""
     first = model.graph.initializer
     yield from first  # they are most, and enough for who stops there
-    yield from islice(chain(*tensors_of(model)), len(first), None)
+    yield from islice(tensors_of(model).all(), len(first), None)
 
 
 def _of_graph(graph: onnx.GraphProto, found: Tensors) -> None:
     found.dense.extend(graph.initializer)
-    found.others.extend(part for sparse in graph.sparse_initializer for part in (sparse.values, sparse.indices))
+    _of_sparse(graph.sparse_initializer, found)
     _of_nodes(graph.node, found)
 
 
@@ -101,8 +108,14 @@ def _of_attributes(attributes: Iterable[AttributeProto], found: Tensors) -> None
             for graph in attribute.graphs:
                 _of_graph(graph, found)
         elif kind in (AttributeProto.SPARSE_TENSOR, AttributeProto.SPARSE_TENSORS):
-            for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
-                found.others.extend((sparse.values, sparse.indices))
+            own = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
+            _of_sparse((*own, *attribute.sparse_tensors), found)
+
+
+def _of_sparse(tensors: Iterable[SparseTensorProto], found: Tensors) -> None:
+    for sparse in tensors:
+        found.sparse.append(sparse)
+        found.others.extend((sparse.values, sparse.indices))
 
 
 def _bits(data_type: int) -> int | None:
@@ -162,6 +175,30 @@ def check_data(tensor: TensorProto) -> None:
             f"tensor {tensor.name!r} holds {found} entries in {expected_field}, and its shape "
             f"{list(tensor.dims)} asks for {most}"
         )
+
+
+def check_sparse(sparse: SparseTensorProto) -> None:
+    """Raises ModelFileError where the indices of a sparse tensor are not those of its values, in ascending order.
+
+    The data of both parts is taken to fit their shapes. Indices in a file of their own are not read.
+    """
+    name, values, indices = sparse.values.name, sparse.values, sparse.indices
+    size = element_count(TensorProto(name=name, dims=sparse.dims))
+    forms = [[element_count(values)], [element_count(values), len(sparse.dims)]]
+    if indices.data_type != TensorProto.INT64 or list(indices.dims) not in forms:
+        raise ModelFileError(
+            f"sparse tensor {name!r} has indices of {dtype_name(indices.data_type)} {list(indices.dims)}, "
+            f"not of int64 {forms[0]} or {forms[1]}"
+        )
+    if is_external(indices) or not element_count(indices):
+        return
+    found = numpy_helper.to_array(indices)
+    try:
+        positions = numpy.ravel_multi_index(tuple(found.T), tuple(sparse.dims)) if found.ndim > 1 else found
+    except ValueError:
+        positions = numpy.array([-1])
+    if positions[0] < 0 or positions[-1] >= size or (numpy.diff(positions) <= 0).any():
+        raise ModelFileError(f"sparse tensor {name!r} has indices outside of {list(sparse.dims)}, or not in order")
 
 
 def _check_raw_data(tensor: TensorProto, size: int | None) -> None:
