@@ -360,3 +360,12 @@ def test_a_region_costs_what_it_has_of_the_image(mode: str, expected: float) -> 
 
 def test_a_region_without_end_is_not_sampled() -> None:
     assert_rejected(node("RoiAlign", 10, numpy.ones((1, 1, 2, 2), numpy.float32), floats([0, 0, 1e9, 1]), ints(0)), "")
+
+
+@pytest.mark.parametrize("mode", ["align_corners", "tf_crop_and_resize"])
+def test_an_axis_that_keeps_its_length_keeps_its_elements(mode: str) -> None:
+    """Along 65,536 elements the products of the formulas are no floats. onnxruntime leaves such an axis alone, too."""
+    image = numpy.random.default_rng(0).integers(-5, 5, (65536, 1)).astype(numpy.float32)
+    region = None if mode == "align_corners" else floats(0, 0, 1, 1)
+    attributes = {"mode": "linear", "coordinate_transformation_mode": mode}
+    assert_gives(node("Resize", 13, image, region, floats(1, 2), **attributes), numpy.repeat(image, 2, axis=1))

@@ -359,3 +359,18 @@ def _in_onnxruntime(model, x):
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize("seed", [2, 7])
+def test_long_axes_that_a_crop_leaves_alone_stay_as_they_are(seed):
+    """Their products with a length of 65,536 are no floats, where 17 has to name them."""
+    found = convert(
+        onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["": 18]> g (float[A, B] x, float16[2] r, float[1] s) => (float[M, N] y) '
+            '{ y = Resize <mode = "linear", axes = [-1], extrapolation_value = 9.0, '
+            'coordinate_transformation_mode = "tf_crop_and_resize"> (x, r, s) }'
+        ),
+        to=17,
+        seed=seed,
+    )
+    assert found.certificate.is_proven

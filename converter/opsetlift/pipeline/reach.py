@@ -236,6 +236,8 @@ class _Jobs:
         self._prepared: dict[_Preparation, Job] = {_Preparation(): job}
         self._kinds: dict[_Preparation, Kinds | None] = {}
         self._trials: dict[tuple[_Preparation, int], _Trials] = {}
+        self._preparations: dict[int, _Preparation] = {}
+        """By the identity of the place, which the trials keep."""
 
     def _job_after(self, preparation: _Preparation, runtime: Target | None) -> Job:
         if preparation not in self._prepared:
@@ -254,6 +256,11 @@ class _Jobs:
         """What is done to the model before it is converted to an opset or for a runtime."""
         if not isinstance(place, Target):
             return _Preparation()
+        if id(place) not in self._preparations:
+            self._preparations[id(place)] = self._preparation(place)
+        return self._preparations[id(place)]
+
+    def _preparation(self, place: Target) -> _Preparation:
         book = self._job.options.rule_book or default_rule_book()
         written = places_to_write(self._job.facts_of(self._job.model), place, book)
         known = _Preparation(written, is_folded_for(place, self._job))

@@ -164,6 +164,11 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
     from opsetlift.normalizer import PassFailed
     from opsetlift.pipeline.pass_stages import folded
 
+    if job.options.prove and _has_loops(model):
+        # The proof runs the loops hundreds of times. A refusal, which needs none, comes before.
+        unproven = replace(job.options, prove=False, require_proof=False)
+        facts = job.facts_of(model).renewed()
+        run(FROM_FOLDING_TO_FITTING, replace(job, options=unproven, facts=facts, notes=[], evidence=[]))
     try:
         work, result = folded(model, job)
     except (PassFailed, ModelFileError) as error:
@@ -182,8 +187,7 @@ def _fold(model: ModelProto, job: Job) -> StageResult:
 
 def is_unrolled_for(job: Job) -> bool:
     """Whether the runs of Loops and Scans are written out: the runtime refuses one of them, or what is in one."""
-    graphs = (graph for one in (job.model.graph, *job.model.functions) for graph in (one, *subgraphs_within(one)))
-    if not any(node.op_type in _LOOPS for graph in graphs for node in graph.node):
+    if not _has_loops(job.model):
         return False
     try:
         # What is noted of the values that a walk adds is of no use to the next one.
@@ -192,6 +196,11 @@ def is_unrolled_for(job: Job) -> bool:
     except ConversionRefused as refused:
         return any(one.operator in _LOOPS or _LOOP_BODY in one.path for one in refused.refusals)
     return False
+
+
+def _has_loops(model: ModelProto) -> bool:
+    graphs = (graph for one in (model.graph, *model.functions) for graph in (one, *subgraphs_within(one)))
+    return any(node.op_type in _LOOPS for graph in graphs for node in graph.node)
 
 
 _LOOPS = ("Loop", "Scan")
@@ -433,6 +442,7 @@ WRITE = Stage("write", "writing", _write, lambda job: is_files(job.given))
 
 TO_THE_DESTINATION = (CONVERT, FIT, CHECK)
 BACK_TO_THE_DESTINATION = tuple(replace(stage, is_needed=_may_no_longer_fit) for stage in TO_THE_DESTINATION)
+FROM_FOLDING_TO_FITTING = (FOLD, UNROLL, CHANGE_DTYPES, CONVERT, FIT)
 BEFORE_THE_CONVERSION = (LOAD, REPAIR, WRITE_OPERATORS, FIX_SHAPES, FOLD, UNROLL, CHANGE_DTYPES)
 DRY_RUN = (*BEFORE_THE_CONVERSION, *TO_THE_DESTINATION, NORMALISE, *BACK_TO_THE_DESTINATION)
 STAGES = (*DRY_RUN, PROVE, WRITE)

@@ -51,7 +51,9 @@ class _SourcePoints:
         # The target is fractional here, too, which onnx's issue 2462 calls intended.
         number = self._number
         gaps = op.Where(self._is_single(op), number(1), op.Sub(self._target(op), number(1)))
-        return str(op.Div(op.Mul(self._index, self._coordinates.last(op, self._axis)), gaps))
+        last = self._coordinates.last(op, self._axis)
+        # Beyond 4,096 elements the product may be no float.
+        return str(op.Where(op.Equal(gaps, last), self._index, op.Div(op.Mul(self._index, last), gaps)))
 
     def tf_crop_and_resize(self, op: Operators) -> str:
         assert self._axis.region is not None
@@ -62,7 +64,11 @@ class _SourcePoints:
         middle = op.Mul(op.Mul(self._half, op.Add(start, end)), last)
         steps = op.Div(op.Mul(op.Mul(self._index, op.Sub(end, start)), last), gaps)
         # The whole, as no step is taken within a region that is too large to be measured: 0 times infinity is NaN.
-        return str(op.Where(single, middle, op.Add(op.Mul(start, last), steps)))
+        points = op.Where(single, middle, op.Add(op.Mul(start, last), steps))
+        # Beyond 4,096 elements the product may be no float.
+        is_whole = op.And(op.Equal(start, number(0)), op.Equal(end, number(1)))
+        is_same = op.And(op.Equal(op.Cast(self._axis.length, to="float"), self._axis.size), is_whole)
+        return str(op.Where(is_same, self._index, points))
 
     def _is_single(self, op: Operators) -> str:
         return str(op.Equal(self._axis.length, self._coordinates.site.constant(1, "int64", "one")))

@@ -248,9 +248,13 @@ def _original_points(
     if transformation == "align_corners":
         # ONNX's tests take the fractional target for length_resized here, which issue 2462 calls intended; onnxruntime
         # takes the length.
-        return resized if length == 1 else resized * last / (target - 1)
+        # Where lengths are equal, each point is the element of the same number, also beyond 4,096 of them, where the
+        # product is no float; so it is in onnxruntime.
+        return resized if length == 1 or target - 1 == last else resized * last / (target - 1)
     if transformation == "tf_crop_and_resize":
         start, end = region
+        if length == size and (start, end) == (0, 1):
+            return resized
         if length > 1:
             return start * last + resized * (end - start) * last / numpy.float32(length - 1)
         return numpy.full(length, half * (start + end) * last)
