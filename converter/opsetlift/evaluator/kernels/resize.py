@@ -253,7 +253,7 @@ def _original_points(
         return resized if length == 1 or target - 1 == last else resized * last / (target - 1)
     if transformation == "tf_crop_and_resize":
         start, end = region
-        if length == size and (start, end) == (0, 1):
+        if length == size and start == 0 and end == 1:
             return resized
         if length > 1:
             return start * last + resized * (end - start) * last / numpy.float32(length - 1)
