@@ -1,8 +1,9 @@
-"""What single keys of the facts on runtimes tell apart, at the borders between a form and what is beside it."""
+"""The keys of forms: what single ones tell apart, at the borders of what they state, and their page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -12,6 +13,8 @@ from onnx import numpy_helper
 
 from opsetlift.facts import ModelFacts
 from opsetlift.specification.history import definition
+from opsetlift.targets.form_keys import KEYS
+from opsetlift.targets.form_keys_page import form_keys_page
 from opsetlift.targets.forms import Form
 from opsetlift.targets.shared_constants import SharedConstants
 
@@ -23,7 +26,7 @@ def fits(nodes: str, inputs: str = "float[2, 3, 4, 5] x", *, constant: Sequence[
     node = model.graph.node[-1]
     known = definition("", node.op_type, 13)
     assert known is not None
-    form = Form(node.op_type, "does not run this", "test", **keys)
+    form = Form(node.op_type, "does not run this", "test", keys=keys)
     return form.fits(node, known, ModelFacts(model).graph, 13)
 
 
@@ -84,3 +87,14 @@ def test_numbers_other_than_moved_truth_values(nodes: str, is_other: bool) -> No
 def test_vectors_alone(shape: list[int], is_alone: bool) -> None:
     use = SharedConstants(alone_as_vectors=frozenset({"Add"})).use("Add", "B", shape, ())
     assert (use.name == "ALONE") is is_alone
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = Path(__file__).parent.parent / "docs" / "form_keys.md"
+    assert page.read_text(encoding="utf-8") == form_keys_page()
+
+
+def test_every_key_says_what_it_states() -> None:
+    for one in KEYS.values():
+        assert one.text.startswith("Whether ") is (one.kind is bool), one.name
+        assert one.of == "" or one.of in KEYS, one.name

@@ -257,7 +257,7 @@ def test_nodes_are_told_apart_by_what_computes_their_inputs_where_a_runtime_mind
         => (float[4,1] a, float[4,1] b, float[4,1] c, float[4,1] d)
         { p = Neg (x) a = Exp (p) q = Abs (x) b = Exp (q) r = Neg (x) c = Exp (r) s = Abs (x) d = Exp (s) }"""
     model = onnx.parser.parse_model(text)
-    forms = (Form("Exp", "does not run Exp after Abs", "test", after=frozenset({"Abs"})),)
+    forms = (Form("Exp", "does not run Exp after Abs", "test", keys={"after": frozenset({"Abs"})}),)
     target = replace(find_target("onnxruntime==1.4"), kernels={}, forms=forms)
     (answer,) = reach(model, targets=[target]).targets
     assert [refusal.node for refusal in answer.blockers] == ["b", "d"]
@@ -272,7 +272,7 @@ def test_what_computes_an_input_is_what_it_has_become_where_a_runtime_minds() ->
     model = onnx.parser.parse_model(text)
     found = {}
     for operator in ("Clip", "Cast", "Min", "Max"):
-        forms = (Form("Erf", f"does not run Erf after {operator}", "test", after=frozenset({operator})),)
+        forms = (Form("Erf", f"does not run Erf after {operator}", "test", keys={"after": frozenset({operator})}),)
         target = replace(find_target("onnxruntime==1.4"), forms=forms)
         (answer,) = reach(model, targets=[target]).targets
         found[operator] = list(map(str, answer.blockers))
@@ -314,7 +314,7 @@ def repeated_blocks(count: int = 5) -> ModelProto:
 def test_of_equal_blocks_each_place_is_named_as_conversions_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reaching, "_FEWEST_NODES", 0)
     model = repeated_blocks()
-    forms = (Form("Squeeze", "does not run Squeeze after Abs", "test", after=frozenset({"Abs"})),)
+    forms = (Form("Squeeze", "does not run Squeeze after Abs", "test", keys={"after": frozenset({"Abs"})}),)
     targets = [replace(find_target("onnxruntime==1.4"), forms=forms), find_target("tensorrt==5.1")]
     found = reach(model, targets=targets)
     # A refusal is found out for each node, not taken over from one that is equal.
@@ -353,7 +353,7 @@ def test_other_opsets_are_tried_around_the_first_node_that_a_runtime_refuses(mon
 
     monkeypatch.setattr(dry_run, "walked_copy", counted)
     model = repeated_blocks()
-    forms = (Form("Abs", "does not run Abs after Reshape", "test", after=frozenset({"Reshape"})),)
+    forms = (Form("Abs", "does not run Abs after Reshape", "test", keys={"after": frozenset({"Reshape"})}),)
     target = replace(find_target("onnxruntime==1.4"), forms=forms)
     (answer,) = reach(model, targets=[target], opsets=False).targets
     assert [refusal.node for refusal in answer.blockers] == [f"f{number}" for number in range(5)]
@@ -417,7 +417,7 @@ def test_blocks_are_alike_whatever_their_weights_unless_a_runtime_looks_at_them(
     blocks = weighted_blocks()
     reach(blocks, targets=["tensorrt==8.0"])
     assert max(sizes) < len(blocks.graph.node) / 5
-    form = Form("PRelu", "does not run PRelu of negative slopes", "test", negative=frozenset({"slope"}))
+    form = Form("PRelu", "does not run PRelu of negative slopes", "test", keys={"negative": frozenset({"slope"})})
     target = replace(find_target("onnxruntime==1.4"), forms=(form,))
     (answer,) = reach(blocks, targets=[target], opsets=False).targets
     assert [refusal.node for refusal in answer.blockers] == [f"b{number}" for number in range(3, 60, 10)]
@@ -442,7 +442,7 @@ def test_what_is_computed_from_weights_tells_blocks_apart_where_a_runtime_looks_
     for number in range(30):
         weight = numpy.full(40, -numpy.inf if number % 10 == 3 else 1, numpy.float32)
         model.graph.initializer.append(numpy_helper.from_array(weight, f"w{number}"))
-    form = Form("PRelu", "does not run PRelu of negative slopes", "test", negative=frozenset({"slope"}))
+    form = Form("PRelu", "does not run PRelu of negative slopes", "test", keys={"negative": frozenset({"slope"})})
     target = replace(find_target("onnxruntime==1.4"), forms=(form,))
     (answer,) = reach(model, targets=[target], opsets=False).targets
     assert [refusal.node for refusal in answer.blockers] == ["y3", "y13", "y23"]

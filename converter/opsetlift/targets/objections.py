@@ -19,7 +19,8 @@ from opsetlift.specification.history import (
     Definition,
     canonical_domain,
 )
-from opsetlift.targets.forms import Grid, dtypes_of
+from opsetlift.targets.forms import Grid
+from opsetlift.targets.node_dtypes import dtypes_of
 from opsetlift.targets.target import Target
 
 

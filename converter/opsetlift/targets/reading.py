@@ -55,98 +55,14 @@
 `kernels` names a file beside this one, which says which operators it computes in which dtypes (kernel_file.py), and the
 versions that were measured, or has it all in a table `operators`; `forms` names one with more entries `form`. `form` is
 a way to write nodes of an `operator`, or of each of `operators`, that it does not take, or takes for something else:
-beside `attributes` it may state `domain`, `opsets` (min and max), `given` and `absent` (attributes), `other_than`
-(attributes that are set to none of these values, as { activations = [["Tanh"]] }), `negative` (attributes or constant
-inputs with a number below 0), `at_least` (attributes that reach another one, as { pads = "kernel_shape" }), `ranks` (of
-inputs, as { X = [3] }), `result_ranks` (of the first output), `dtypes` (of type variables, as { T = ["int64"] }),
-`outputs` and `most_outputs` (at least, or at most, so many), `skips_outputs`, `has_late_windows` (a pooling with
-ceil_mode may have windows that start in the end pads), `dilates_more_than_pairs` (a dilation is above 1 along an axis
-where the kernel has not two elements), `gives_constants` (a subgraph of it does), `passes_inputs_on` (an output of its
-body is an input of that), `gives_its_run_number` (an output of its body is a copy by Identity of the first input),
-`is_constant` (all of its inputs are constants), `folds_what_graphs_inside_read` (its inputs are constants, and a graph
-inside its own graph reads one of them that is from further out), `repeats_an_input` (a value is two of its inputs),
-`is_shared` (its first output is read more than once), `reads_folded` (a node computes an input from constants alone),
-`reads_shared` (something else, too, reads its first input, which a node computes), `shares_a_part` (several of its
-outputs are read, one of them more than once), `is_captured` (a graph inside its own one reads its first input or
-output), `cuts_sizes` (constant scales may give other sizes than whole ones, which are rounded down), `has_more_rows`
-(the matrices of its first input may have more rows than columns), `reads_copies` (an input comes from Identity, Dropout
-or a Cast to the dtype that it has), `reads_beyond` (a subgraph of it reads what is computed outside the graph that it
-is in), `reads_around` (a subgraph of it reads what that graph computes or gets, and no constant), `gives_unranked` (the
-rank of what a subgraph of it gives is not known), `counts_its_runs` (its body reads its first input, but for Reshape),
-`reads_its_condition` (its body reads its second input, other than to copy it to the next run by Identity),
-`has_slope_above_one` (it takes a value and the product of it with one number, which is no constant of at most 1),
-`gives_lists` (a Loop with an element for each run), `gives_what_no_input_changes` (a state that its body gives is
-computed from none of the body's inputs), `gives_views_of_other_states` (one is a copy or view of an input of the body
-at another place), `lists_until_a_condition` (a Loop that gives lists, and whose body computes its condition),
-`has_longer_end_pads` (than every second pad says), `uneven` (lists of numbers whose halves differ), `nonzero` (lists
-with a number that is not 0), `has_inputs` and `lacks_inputs` (optional ones), `known_inputs` and `computed_inputs`
-(constants or not), `overridable_inputs` (initializers that are inputs of the model, too), `open_inputs` (with sizes
-that are not known), `empty_inputs` (with a size of 0), `ranked_inputs` and `unranked_inputs` (whose rank is known, or
-not), `batched_inputs` (whose first size is not 1), `open_first_sizes` (whose first size is not known),
-`sizes_as_inputs` (computed from sizes alone, of a tensor whose first one is not known), `zeros` (constants with a 0 in
-them), `copies_channels` (a constant shape has a 0 for the second axis), `input_counts`, `has_outputs` (places, counted
-from 0, at each of which it has an output), `other_lengths` (inputs, each with one that may have another second size),
-`reduces_many` (it names four axes or more, or three that are out of order or of which the first may have more than two
-elements), `reduces_single_elements` (all the axes that it reduces have one), `pads_other_axes_than_the_last` (a Pad
-that adds nothing along the last one, or may add nothing), `changes_scales` (a DequantizeLinear computes its first
-input, and a QuantizeLinear with another scale or zero point reads an output), `swaps_equal_sizes` (a Transpose that
-moves axes and gives the shape that it reads, whose sizes are known), `may_be_single_along` (inputs that may have only
-one element along the axis that another one names, as { x = "axis" }), `leaves_last_axes` (the axes that it reduces are
-not the last ones), `fewer_axes` (inputs, each with one that has the same shape behind further axes of size 1),
-`attributes_as_sizes` (each is the size of the first input along an axis, as { num_heads = 1 }), `cuts_pads`,
-`cuts_odd_pads` and `exceeds_windows` (output_shape of a ConvTranspose is or may be less than what its windows cover,
-less by an odd number, or is more by a stride at least), `after` and `not_after` (operators that compute the first
-input, or do not), `behind` and `not_behind` (the same up to a dozen nodes before), `read_by` and `not_read_by`
-(operators that read the first output, or do not), `chain` (operators, the first of which computes an input, the next an
-input of that one, and so on; "Add|Sub" stands for either), `widened_inputs` (which broadcasting repeats),
-`stored_dtypes` (of constants that it reads), `lengths` (of attributes and constant inputs, as { axes = 2 }: at least so
-many elements), `most_lengths` (of attributes: at most so many, or none), `non_negative` (attributes, lists without a
-number below 0), `may_leave_out_votes` (an ensemble of trees in which a class or target may get no vote),
-`joins_channels` (two computed inputs of three axes or more, neither a copy by Identity, have other second sizes, or
-sizes that are not known), `may_join_nothing` (an input that is no copy by Identity may have no elements along the
-attribute axis), `joins_beside_channels` (a constant of several numbers, smaller than the result, has axes above 1 other
-than the second one of the result and those that follow it without a gap), `joins_channels_behind` (reductions: a
-constant with one axis above 1 may lie along the second axis of what one of them reduced, with nodes of one computed
-input between), `resized_axes` (of the first input, each of which has another size in the first output),
-`single_elements` (inputs that have axes, each with one element), `single_axes` (inputs that have one element along an
-axis, as { X = 2 }), `matches` (attributes, each with a regular expression that is found in it), `within` (operators,
-one of which holds the subgraph that it is in), `single_letters` (attributes, texts that have a letter only once),
-`chain_computes` (what starts the chain reads no constants), `chain_starts_with_other_dtype` (its first input has
-another dtype than the node's first output), `chain_starts_elsewhere` (the node reads nothing that what starts the chain
-reads, nor a product of that with a constant), `chain_reads_constant_first` (the first input of what starts the chain is
-one), `longer_inputs` (inputs, each with one that it may be longer than along the attribute axis, as { indices = "data"
-}), `shorter_inputs` (the same for those that are shorter along another axis than that), `is_read` (by a node),
-`gives_graph_outputs` (its first output is one), `may_resize_channels` (a result of three axes or more has another first
-or second size than the first input, or may have), `reads_graph_inputs` (one of its inputs is one of the graph),
-`second_not_read_by` (operators, none of which reads its second output), `may_be_negative` (inputs that nodes compute,
-which may have numbers below 0), `may_have_fractions` (its first input may hold numbers that are not whole),
-`looks_along_the_last_axis` (of more than one element, by its attribute axis), `leaves_remainders` (no Sub took the
-remainder off its first input, by a Mod with fmod), `comes_from_scalar_inputs` (its first one is made of scalars, one of
-which is an input of the graph), `after_more_than_channels` (operators, one of which computes its first input with a
-constant that has axes above 1 other than that of channels), `joins_more_than_channels` (a constant has axes above 1
-other than that of channels), `widens_axes_in_between` (several axes between others are repeated),
-`reduces_one_of_the_first_among_several` (of several axes that it names, not all), `magnitudes` (of attributes and
-constant inputs, as { B = 1e30 }: one number's is at least that), `mixed_numbers` (constant inputs that have different
-numbers), `numbers` (of attributes and constant inputs, as { Y = 2 }: all of theirs), `follows_a_product_of_products`
-(its first input is a Mul, one of whose inputs is one, too), `has_other_powers` (its first input is a Pow whose exponent
-is not 2), `is_read_beside` (something else reads a result along the chain, or a product that it reads), `other_axes`
-(lists of axes that are not the last one alone), `misfits_normalized_axes` (a constant that it or the first of the chain
-reads has another shape than the last axes, of which a ReduceMean in the chain takes the mean), `has_other_numbers`
-(than the 0 and 1 that a Cast made of truth values), `resizes_channels` (constant scales or sizes change one of the
-first two axes), `resizes_by_fractions` (the sizes are no whole multiples of those before), `falls` (lists with a number
-below the one before it), `leaps` (lists with a number that is not one more than the one before it), `misfits_axis`
-(inputs that have not the shape of the first one from the attribute axis on), `differs_beside_axis` (inputs with others
-of which a size beside that axis differs), `sizes_behind_axis` (an axis behind the attribute axis may have another size
-than 1), `stacks_differ` (its first two inputs are stacks of matrices of other shapes), `repeated_stacks` (inputs that
-are stacks of several matrices, but of fewer than the result), `ends_with_absent_input` (the last one has no name),
-`follows_narrowing_cast` (it casts on what a Cast before it lost numbers of, to more than that dtype holds or to truth
-values) and `undoes_cast` (back to the dtype before the Cast before it); the node is written so where all hold. Inputs
-of operators that onnx does not define are named by their places, from "0" on. `text` ends a sentence that begins with
-the runtime. `input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes
-neither as inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model
-(with `only_as`, under these other names of the runtime alone); `dtypes_read_raw` names those of which it reads
-constants as raw data alone. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which
-mean the same as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
+beside `domain` and `opsets` (min and max) it states keys, as `attributes` above, of which form_keys/ declares each
+once; the page docs/form_keys.md lists them. The node is written so where all hold. Inputs of operators that onnx does
+not define are named by their places, from "0" on. `text` ends a sentence that begins with the runtime.
+`input_dtypes_refused` and `constant_dtypes_refused` name dtypes in which it computes, but which it takes neither as
+inputs of a model nor as constants, and `output_dtypes_refused` those of which it gives no outputs of a model (with
+`only_as`, under these other names of the runtime alone); `dtypes_read_raw` names those of which it reads constants as
+raw data alone. `absent_last_inputs` says whether nodes may end with inputs whose names are empty, which mean the same
+as none; `undeclared_shapes` whether values may have no declared shape; `inputs_as_outputs` and
 `initializers_as_outputs` whether outputs of the model may be what no node computes; `repeated_outputs` whether one may
 be there twice; `outputs_beside_others` whether they may be what a node with several outputs computes, without another
 name; `outputs_lost_where_read` names operators whose outputs it loses where they are outputs of the model and nodes
@@ -179,7 +95,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from onnx.defs import OpSchema
@@ -190,6 +106,7 @@ from opsetlift.specification.dtypes import numpy_dtype, tensor_type
 from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, CONVERTED_DOMAINS, Definition, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import printable
+from opsetlift.targets.form_keys import KEYS, Key
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
 from opsetlift.targets.ranges import Range
@@ -200,7 +117,25 @@ from opsetlift.targets.target import Quirk, Runtime, Target, version_key
 # Read by hand and not by a library such as msgspec: most of what is checked (sources, operators, dtypes, ranges, files
 # beside this one) is beyond types, and each fault has a sentence that names its release or form.
 _DOMAIN_OF_KEY = {"opset": AI_ONNX, "ml_opset": AI_ONNX_ML}
+_TAKEN_UNLESS_SAID = (
+    "open_dimensions",
+    "false_shapes",
+    "captured_initializers",
+    "inputs_as_outputs",
+    "initializers_as_outputs",
+    "repeated_outputs",
+    "outputs_beside_others",
+    "empty_values",
+    "empty_outputs",
+    "unnamed_dimensions",
+    "undeclared_shapes",
+    "undeclared_outputs",
+    "unread_inputs",
+)
+"""Facts that say whether something is taken: each is the field of a `Target` whose name begins with "takes_"."""
+
 _KEYS_OF_FACT = {
+    **{key: {"are_taken", "source"} for key in _TAKEN_UNLESS_SAID},
     "opset": {"min", "max", "source"},
     "ml_opset": {"min", "max", "source"},
     "ir": {"min", "max", "source"},
@@ -212,22 +147,9 @@ _KEYS_OF_FACT = {
     "operators_lacking": {"names", "source"},
     "constant_inputs": {"names", "source"},
     "functions": {"are_taken", "source"},
-    "open_dimensions": {"are_taken", "source"},
-    "false_shapes": {"are_taken", "source"},
-    "unnamed_dimensions": {"are_taken", "source"},
-    "undeclared_shapes": {"are_taken", "source"},
-    "undeclared_outputs": {"are_taken", "source"},
-    "unread_inputs": {"are_taken", "source"},
-    "captured_initializers": {"are_taken", "source"},
     "inputs_as_channels": {"most", "source"},
     "misread_names": {"endings", "source"},
-    "inputs_as_outputs": {"are_taken", "source"},
-    "initializers_as_outputs": {"are_taken", "source"},
-    "repeated_outputs": {"are_taken", "source"},
-    "outputs_beside_others": {"are_taken", "source"},
     "outputs_lost_where_read": {"names", "kept_by", "source"},
-    "empty_values": {"are_taken", "source"},
-    "empty_outputs": {"are_taken", "source"},
     "shared_constants": {"as_values", "alone", "alone_as_vectors", "source"},
     "misread_producers": {"names", "operators", "source"},
     "computed_constants": {"are_taken", "dtypes", "source"},
@@ -235,12 +157,7 @@ _KEYS_OF_FACT = {
     "default_inputs": {"are_constants", "source"},
 }
 
-_OF_THE_RELEASE = "takes_defaults_for_constants"
-"""What a form takes over from the release that has it."""
-
-_FORM_FIELDS = {one.name: one for one in fields(Form) if one.name != _OF_THE_RELEASE}
-
-_READ_ON_THEIR_OWN = frozenset(["operator", "text", "source", "domain", "opsets"])
+_OF_ANY_FORM = frozenset(["operator", "text", "source", "domain", "versions", "opsets"])
 
 _WRITTEN_AS: Mapping[type, tuple[type, str]] = {
     bool: (bool, "true or false"),
@@ -249,7 +166,7 @@ _WRITTEN_AS: Mapping[type, tuple[type, str]] = {
     frozenset: (list, "a list of names or numbers"),
     tuple: (list, "a list of names or numbers"),
 }
-"""By what a field holds: what it is in a file, and what that is called."""
+"""By what a key of a form holds: what it is in a file, and what that is called."""
 
 _NEVER = "never"
 """Instead of a release: of operators that none has."""
@@ -332,6 +249,7 @@ class _Reader:
             dtypes_refused=frozenset(map(self._dtype, self._names(release, "dtypes_refused"))),
             input_dtypes_refused=frozenset(map(self._dtype, self._names(release, "input_dtypes_refused"))),
             **self._output_dtypes_refused(release),
+            **self._what_is_taken(release),
             operators_lacking=frozenset(
                 [
                     *self._names(release, "operators_lacking"),
@@ -339,24 +257,11 @@ class _Reader:
                 ]
             ),
             has_functions=self._has_functions(release),
-            takes_open_dimensions=bool(release.get("open_dimensions", {}).get("are_taken", True)),
-            takes_false_shapes=bool(release.get("false_shapes", {}).get("are_taken", True)),
-            takes_captured_initializers=bool(release.get("captured_initializers", {}).get("are_taken", True)),
             misread_endings=self._endings(where, release.get("misread_names", {"endings": []})),
             most_channels=self._most(where, release.get("inputs_as_channels", {"most": 0})),
-            takes_inputs_as_outputs=bool(release.get("inputs_as_outputs", {}).get("are_taken", True)),
-            takes_initializers_as_outputs=bool(release.get("initializers_as_outputs", {}).get("are_taken", True)),
-            takes_repeated_outputs=bool(release.get("repeated_outputs", {}).get("are_taken", True)),
-            takes_outputs_beside_others=bool(release.get("outputs_beside_others", {}).get("are_taken", True)),
             dtypes_read_raw=frozenset(map(self._dtype, self._names(release, "dtypes_read_raw"))),
             outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
             outputs_kept_by=release.get("outputs_lost_where_read", {}).get("kept_by", "Max"),
-            takes_empty_values=bool(release.get("empty_values", {}).get("are_taken", True)),
-            takes_empty_outputs=bool(release.get("empty_outputs", {}).get("are_taken", True)),
-            takes_unnamed_dimensions=bool(release.get("unnamed_dimensions", {}).get("are_taken", True)),
-            takes_undeclared_shapes=bool(release.get("undeclared_shapes", {}).get("are_taken", True)),
-            takes_undeclared_outputs=bool(release.get("undeclared_outputs", {}).get("are_taken", True)),
-            takes_unread_inputs=bool(release.get("unread_inputs", {}).get("are_taken", True)),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
             **self._computed_constants(release),
@@ -369,6 +274,9 @@ class _Reader:
             is_measured=version in self._measured,
             like=like,
         )
+
+    def _what_is_taken(self, release: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"takes_{key}": bool(release.get(key, {}).get("are_taken", True)) for key in _TAKEN_UNLESS_SAID}
 
     def _output_dtypes_refused(self, release: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the runtime under each of its names, or under some of its other names alone."""
@@ -420,7 +328,7 @@ class _Reader:
             return []
         source = self._source(f"{where}, absent_last_inputs", fact)
         return [
-            Form(name, "fails on a last input without a name", source, ends_with_absent_input=True)
+            Form(name, "fails on a last input without a name", source, keys={"ends_with_absent_input": True})
             for (domain, name), operator in histories().items()
             if domain == AI_ONNX and any(map(_has_optional_inputs, operator.definitions.values()))
         ]
@@ -433,7 +341,7 @@ class _Reader:
         source = self._source(f"{where}, constant_dtypes_refused", release["constant_dtypes_refused"])
         text = f"reads no constants of {' or '.join(sorted(names))}"
         return [
-            Form(name, text, source, stored_dtypes=names)
+            Form(name, text, source, keys={"stored_dtypes": names})
             for (domain, name), operator in histories().items()
             if domain == AI_ONNX and any(_may_read(one, names) for one in operator.definitions.values())
         ]
@@ -527,46 +435,37 @@ class _Reader:
         yield from ({**rest, "operator": name} for name in names)
 
     def _form(self, entry: Mapping[str, Any]) -> Form:
-        self._check_keys("a form", entry, _FORM_FIELDS.keys())
+        self._check_keys("a form", entry, _OF_ANY_FORM | KEYS.keys())
         operator = self._text("a form", entry, "operator")
         where = f"form of {operator}"
-        values = {
-            name: self._form_value(where, name, value)
-            for name, value in entry.items()
-            if name not in _READ_ON_THEIR_OWN
-        }
-        values["versions"] = tuple(map(str, values.get("versions", ())))
-        for name, of_one in (("ranks", tuple), ("dtypes", self._dtypes)):
-            values[name] = {
-                one: of_one(self._list(where, name, listed)) for one, listed in values.get(name, {}).items()
-            }
         return Form(
             operator=operator,
             text=self._text(where, entry, "text"),
             source=self._source(where, entry),
             domain=entry.get("domain", AI_ONNX),
+            versions=tuple(map(str, self._of_kind(where, "versions", entry.get("versions", []), tuple))),
             opsets=self._range(where, entry.get("opsets", {}), 1),
-            **values,
+            keys={name: self._form_value(where, KEYS[name], value) for name, value in entry.items() if name in KEYS},
         )
 
-    def _form_value(self, where: str, name: str, value: Any) -> Any:
-        """What a field of a form holds, whose default says of which kind it is."""
-        default = _FORM_FIELDS[name].default
-        kind: Any = dict if default is MISSING else type(default)
+    def _form_value(self, where: str, key: Key, value: Any) -> Any:
+        found = self._of_kind(where, key.name, value, key.kind)
+        if key.each is None:
+            return found
+        if not all(isinstance(one, list) for one in found.values()):
+            raise self._fault(f"{where}: {key.name} gives a list for each name")
+        try:
+            return {name: key.each(listed) for name, listed in found.items()}
+        except ValueError as error:
+            raise self._fault(f"{where}: {key.name}: {error}") from error
+
+    def _of_kind(self, where: str, name: str, value: Any, kind: type) -> Any:
         written, wanted = _WRITTEN_AS[kind]
         if type(value) is not written or (
             isinstance(value, list) and any(isinstance(one, list | dict) for one in value)
         ):
             raise self._fault(f"{where}: {name} is {wanted}")
         return kind(value)
-
-    def _list(self, where: str, name: str, value: Any) -> list[Any]:
-        if not isinstance(value, list):
-            raise self._fault(f"{where}: {name} gives a list for each name")
-        return value
-
-    def _dtypes(self, names: Iterable[Any]) -> frozenset[str]:
-        return frozenset(map(self._dtype, names))
 
     def _endings(self, where: str, fact: Mapping[str, Any]) -> tuple[str, ...]:
         endings = fact.get("endings")
