@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy
 
@@ -54,40 +54,43 @@ LARGEST_SETTING = 1 << 10
 _NOT_ORDERED = ("bool", "string", "complex64", "complex128")
 
 
+class Options(TypedDict, total=False):
+    """What is known of a site besides its inputs."""
+
+    rounding: bool
+    """The comparison is one within a bound."""
+    hints: Sequence[int]
+    """Numbers that sizes may have to do with."""
+    floor: Floor
+    """What is required besides what is drawn."""
+    numbers: Sequence[float]
+    """Those in constants and attributes, which data is compared with."""
+    lists: Sequence[Sequence[float | str]]
+    """The same and texts as they stand there in lists, which data may be searched for."""
+    words: Sequence[str]
+    """The texts there."""
+    constants: Sequence[Array]
+    """Those that the nodes read besides the inputs."""
+    results: Sequence[Dims]
+    """The shapes that the outputs have to have."""
+    limit: int | None
+    """After so many accepted cases only required ones follow."""
+    most_elements: int
+    """How many elements the inputs may have together, where open sizes decide on it."""
+
+
 class Exploration:
     """The inputs, how they are drawn, and what was accepted so far.
 
     Args:
         inputs: The inputs to generate values for.
         seed: What everything follows from.
-        rounding: The comparison is one within a bound.
-        hints: Numbers that sizes may have to do with.
-        floor: What is required besides what is drawn.
-        numbers: Those in constants and attributes, which data is compared with.
-        lists: The same and texts as they stand there in lists, which data may be searched for.
-        words: The texts there.
-        constants: Those that the nodes read besides the inputs.
-        results: The shapes that the outputs have to have.
-        limit: After so many accepted cases only required ones follow.
-        most_elements: How many elements the inputs may have together, where open sizes decide on it.
+        options: What else is known.
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[Input],
-        seed: Sequence[int],
-        *,
-        rounding: bool = False,
-        hints: Sequence[int] = (),
-        floor: Floor = Floor.NONE,
-        numbers: Sequence[float] = (),
-        lists: Sequence[Sequence[float | str]] = (),
-        words: Sequence[str] = (),
-        constants: Sequence[Array] = (),
-        results: Sequence[Dims] = (),
-        limit: int | None = None,
-        most_elements: int = LONG,
-    ) -> None:
+    def __init__(self, inputs: Sequence[Input], seed: Sequence[int], **options: Unpack[Options]) -> None:
+        numbers, lists, floor = options.get("numbers", ()), options.get("lists", ()), options.get("floor", Floor.NONE)
+        rounding, constants = options.get("rounding", False), options.get("constants", ())
         self.inputs = inputs
         self.constants = constants
         self.numbers = numbers
@@ -99,16 +102,22 @@ class Exploration:
         """Numbers of the site that are tried as sizes."""
         self.is_brief = floor is Floor.BRIEF
         """Whether the inputs are those of whole models, of which fewer are tried."""
-        self.limit = limit
+        self.limit = options.get("limit")
 
         rng = numpy.random.default_rng(list(seed))
         self.builder = CaseBuilder(inputs, rng, rounding=rounding)
-        self.floor = DiversityFloor(self.builder, floor, numbers, words)
+        self.floor = DiversityFloor(self.builder, floor, numbers, options.get("words", ()))
         dims = {one.name: dims_of(one.type) for one in inputs}
         beside = [value.shape for value in constants]
         controls = set(self.builder.controls)
         self.layouts = Layouts(
-            dims, rng, lists=controls, hints=hints, beside=beside, results=results, most=most_elements
+            dims,
+            rng,
+            lists=controls,
+            hints=options.get("hints", ()),
+            beside=beside,
+            results=options.get("results", ()),
+            most=options.get("most_elements", LONG),
         )
         self.gentle = ("positive", "ones", "integral") if rounding else GENTLE
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Unpack
 
-from opsetlift.model.arrays import Array
 from opsetlift.proof.diversity import Diversity
-from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Floor, Input
+from opsetlift.proof.inputs.cases import Attempt, Case, Enough, Explored, Input
 from opsetlift.proof.inputs.changed_values import (
     change_accepted,
     draw_more,
@@ -28,7 +27,7 @@ from opsetlift.proof.inputs.changed_values import (
     try_settings_together,
     try_whole_numbers,
 )
-from opsetlift.proof.inputs.exploration import Exploration
+from opsetlift.proof.inputs.exploration import Exploration, Options
 from opsetlift.proof.inputs.further_sizes import (
     try_controls,
     try_long_sizes,
@@ -37,11 +36,10 @@ from opsetlift.proof.inputs.further_sizes import (
     try_ranks,
     try_sizes,
 )
-from opsetlift.proof.inputs.layouts import LONG
 from opsetlift.proof.inputs.own_numbers import try_multiples, try_own_indices, try_own_numbers
 from opsetlift.proof.inputs.searching import GUESSES, search
 from opsetlift.proof.inputs.thresholds import drive_inside, search_boundaries
-from opsetlift.proof.shapes import MOST_DRAWN, Dims, dims_of, fixed_elements
+from opsetlift.proof.shapes import MOST_DRAWN, dims_of, fixed_elements
 
 
 class InputGenerator:
@@ -50,23 +48,14 @@ class InputGenerator:
     Args:
         inputs: The inputs to generate values for.
         seed: What everything follows from.
-        rounding: The comparison is one within a bound.
-        hints: Numbers that sizes may have to do with.
         first: Values that are tried before any are drawn.
-        floor: What is required besides what is drawn.
-        numbers: Those in constants and attributes, which data is compared with.
-        lists: The same and texts as they stand there in lists, which data may be searched for.
-        words: The texts there.
-        constants: Those that the nodes read besides the inputs.
-        results: The shapes that the outputs have to have.
-        limit: After so many accepted cases only required ones follow.
         guesses: How many random layouts are tried where the original accepts none of the usual ones.
-        most_elements: How many elements the inputs may have together, where open sizes decide on it.
         ways: Between so many pairs of inputs it is looked for thresholds.
         long: Further sizes that are tried for each open dimension, beside others of 1.
         targets: What values inside the models, which attempts show, may be compared with: numbers with their dtypes.
         drives: On so many inputs it is tried to make these values those numbers.
         looks_always: Whether thresholds are looked for, too, where none of these values takes steps.
+        options: What else is known of the inputs.
     """
 
     def __init__(
@@ -74,23 +63,14 @@ class InputGenerator:
         inputs: Sequence[Input],
         seed: Sequence[int],
         *,
-        rounding: bool = False,
-        hints: Sequence[int] = (),
         first: Sequence[Case] = (),
-        floor: Floor = Floor.NONE,
-        numbers: Sequence[float] = (),
-        lists: Sequence[Sequence[float | str]] = (),
-        words: Sequence[str] = (),
-        constants: Sequence[Array] = (),
-        results: Sequence[Dims] = (),
-        limit: int | None = None,
         guesses: int = GUESSES,
-        most_elements: int = LONG,
         ways: int = 0,
         long: Sequence[int] = (),
         targets: Sequence[Sequence[tuple[str, float]]] = (),
         drives: int = 0,
         looks_always: bool = True,
+        **options: Unpack[Options],
     ) -> None:
         self._inputs = inputs
         self._first = first
@@ -105,20 +85,7 @@ class InputGenerator:
         """Why nothing is drawn."""
         if fixed > MOST_DRAWN:
             self.obstacle = f"the inputs have {fixed:,} elements, and inputs are drawn up to {MOST_DRAWN:,}"
-        self._known = Exploration(
-            inputs,
-            seed,
-            rounding=rounding,
-            hints=hints,
-            floor=floor,
-            numbers=numbers,
-            lists=lists,
-            words=words,
-            constants=constants,
-            results=results,
-            limit=limit,
-            most_elements=most_elements,
-        )
+        self._known = Exploration(inputs, seed, **options)
 
     def run(self, attempt: Attempt) -> None:
         """Try the cases one by one; none where there is an obstacle."""
