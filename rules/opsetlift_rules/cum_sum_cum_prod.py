@@ -6,11 +6,14 @@ CumProd  26: introduced
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, rounded_cast, unchanged
 from opsetlift.rulebook.site import Dims, Operators, Site
 from opsetlift.specification.dtypes import numpy_dtype
+from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, counted_from_front
 from opsetlift_rules.helpers.scalars import make_scalar
 
@@ -22,12 +25,15 @@ _NARROW = ("float16", "bfloat16")
 
 
 def accumulate_with_a_scan(site: Site) -> None:
-    """Replace CumSum-11 or CumProd-26 with a Scan along the axis.
+    """Replace CumSum-11 or CumProd-26 with a Scan along the axis, or with its parts where they are few.
 
     It computes element by element in the same dtype, as kernels do: so floats round and integers wrap around alike.
     Floats narrower than float accumulate in float, and each element rounds once. An axis that is computed at run time
     selects the Scan by nested Ifs.
     """
+    if _has_parts(site, _FEW_PARTS):
+        _accumulate_parts(site)
+        return
     rank = site.rank(0, because="the scan needs the number of dimensions beside the axis")
     axis = site.constant_value(1)
     if axis is not None:
@@ -129,6 +135,48 @@ def write_axis_as_an_int32_scalar_or_shift_sums(site: Site) -> None:
         site.set_input(1, site.folded(lambda: str(site.op.Cast(axis, to="int32")), "axis"))
 
 
+def accumulate_part_by_part(site: Site) -> None:
+    """Write the sums or products along an axis of known size as those of its parts, in the same order.
+
+    As with a Scan, floats round and integers wrap around alike.
+    """
+    if _has_parts(site, _MOST_PARTS):
+        _accumulate_parts(site)
+
+
+def _has_parts(site: Site, most: int) -> bool:
+    """Whether the axis is known, and has from one to so many elements; for a result that begins with 0, all sizes."""
+    axis, dims = site.constant_value(1), site.shape(0)
+    if axis is None or not dims:
+        return False
+    size = dims[int(axis.reshape(()))]
+    is_fixed = all(isinstance(one, int) for one in dims)
+    return isinstance(size, int) and 0 < size <= most and (is_fixed or not site.attribute("exclusive", 0))
+
+
+def _accumulate_parts(site: Site) -> None:
+    axis, dims, dtype, operator = site.constant_value(1), site.shape(0), site.dtype(0), site.node.op_type
+    assert axis is not None
+    assert dims is not None
+    position = counted_from_front(site, [int(axis.reshape(()))], len(dims), name="axis")[0]
+    op, compute_dtype = site.op_at(opsets.BROADCASTING), "float" if dtype in _NARROW else dtype
+    value = site.input(0) if compute_dtype == dtype else site.op.Cast(site.input(0), to=compute_dtype)
+    size = int(dims[position] or 0)
+    parts = op.Split(value, axis=position, split=[1] * size, outputs=size) if size > 1 else [value]
+    order = -1 if site.attribute("reverse", 0) else 1
+    totals = list(accumulate(parts[::order], getattr(op, _COMBINE[operator])))
+    if site.attribute("exclusive", 0):
+        row = [1 if place == position else int(dim or 0) for place, dim in enumerate(dims)]
+        before = numpy.full(row, _BEFORE_THE_FIRST[operator]).astype(numpy_dtype(compute_dtype))
+        totals = [site.constant(before, hint="before"), *totals[:-1]]
+    result = op.Concat(*totals[::order], axis=position) if size > 1 else totals[0]
+    site.replace(result if compute_dtype == dtype else site.op.Cast(result, to=dtype))
+
+
+_FEW_PARTS, _MOST_PARTS = 16, 64
+"""Few are written as they are, more only for runtimes that take no other form."""
+
+
 def _filled(op: Operators, shape: str, number: float, dtype: str) -> str:
     return str(op.ConstantOfShape(shape, value=numpy.array([number]).astype(numpy_dtype(dtype))))
 
@@ -150,5 +198,6 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("CumSum", write_axis_as_an_int32_scalar_or_shift_sums),
+    Fallback("CumSum", write_axis_as_an_int32_scalar_or_shift_sums, otherwise=accumulate_part_by_part),
+    Fallback("CumProd", accumulate_part_by_part),
 ]

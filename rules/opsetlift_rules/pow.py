@@ -125,14 +125,18 @@ def _chain(site: Site, exponent: int) -> str:
 def multiply_or_copy_repeated_channels(site: Site) -> None:
     """Write a square as a product, and negate the base of other powers twice, for runtimes that merge Pow wrongly.
 
-    Where broadcasting may repeat channels, copy the computed inputs instead.
+    Where broadcasting may repeat channels, copy the computed inputs instead. One number for all elements becomes a
+    scalar, as which more runtimes take it.
     """
     if copies_repeated_channels(site):
         return
     base, exponent = site.inputs
-    value = site.constant_value(1)
-    if value is not None and value.size == 1 and value.ndim == 0 and value.item() == _SQUARE:
+    value, dims = site.constant_value(1), site.shape(0)
+    is_single = value is not None and value.size == 1 and value.ndim <= len(dims or ())
+    if value is not None and is_single and value.item() == _SQUARE:
         site.replace(site.op.Mul(base, base))
+    elif value is not None and is_single and value.ndim:
+        site.set_input(1, site.constant(value.reshape(()), hint="exponent"))
     elif site.dtype(0) in FLOATING:
         site.replace(site.op.Pow(site.op.Neg(site.op.Neg(base)), exponent))
 

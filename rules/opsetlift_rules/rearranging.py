@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy
 
 from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged, widen_values
-from opsetlift.rulebook.site import Operators, Site, known_shape, pop_attribute
+from opsetlift.rulebook.site import Operators, Site, known_shape
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.axes import END, gather_within
@@ -22,23 +22,37 @@ from opsetlift_rules.helpers.zeros import zero
 
 def decompose_crd_depth_to_space(site: Site) -> None:
     """Replace DepthToSpace-11 in CRD mode with Reshape and Transpose: DepthToSpace-1 has the order DCR only."""
-    if pop_attribute(site, "mode", "DCR") == "DCR":
-        return
+    if site.attribute("mode", "DCR") == "DCR":
+        site.remove_attribute("mode")
+    else:
+        decompose_depth_to_space(site)
+
+
+def decompose_depth_to_space(site: Site) -> None:
+    """Write DepthToSpace of either mode as Reshape and Transpose."""
     block = site.attribute("blocksize")
-    # N C H W and the block size are drawn into N, C / block², block, block, H, W.
-    blocks = ([0, 1, 4, 4, 2, 3], [1, block * block, 1, 1, 1, 1])
-    result = ([1, 1, block, block], [1, block * block, 1, 1])
-    _transpose_blocks(site, block, blocks, [0, 1, 4, 2, 5, 3], result)
+    # N C H W and the block size are drawn into N, block, block, C / block², H, W, or with C / block² before the blocks.
+    if site.attribute("mode", "DCR") == "DCR":
+        blocks, permutation = ([0, 4, 4, 1, 2, 3], [1, 1, 1, block * block, 1, 1]), [0, 3, 4, 1, 5, 2]
+    else:
+        blocks, permutation = ([0, 1, 4, 4, 2, 3], [1, block * block, 1, 1, 1, 1]), [0, 1, 4, 2, 5, 3]
+    _transpose_blocks(site, block, blocks, permutation, ([1, 1, block, block], [1, block * block, 1, 1]))
 
 
 def decompose_crd_space_to_depth(site: Site) -> None:
     """Replace SpaceToDepth-28 in CRD mode with Reshape and Transpose: SpaceToDepth-13 has the order DCR only."""
-    if pop_attribute(site, "mode", "DCR") == "DCR":
-        return
+    if site.attribute("mode", "DCR") == "DCR":
+        site.remove_attribute("mode")
+    else:
+        decompose_space_to_depth(site)
+
+
+def decompose_space_to_depth(site: Site) -> None:
+    """Write SpaceToDepth of either mode as Reshape and Transpose."""
     block = site.attribute("blocksize")
     blocks = ([0, 1, 2, 4, 3, 4], [1, 1, block, 1, block, 1])
-    result = ([1, block * block, 1, 1], [1, 1, block, block])
-    _transpose_blocks(site, block, blocks, [0, 1, 3, 5, 2, 4], result)
+    permutation = [0, 3, 5, 1, 2, 4] if site.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    _transpose_blocks(site, block, blocks, permutation, ([1, block * block, 1, 1], [1, 1, block, block]))
 
 
 def _transpose_blocks(
@@ -147,5 +161,7 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
+    Fallback("DepthToSpace", decompose_depth_to_space),
+    Fallback("SpaceToDepth", decompose_space_to_depth),
     Fallback("Trilu", select_the_triangle_by_comparison),
 ]

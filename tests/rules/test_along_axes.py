@@ -84,10 +84,33 @@ def accumulated(operator, opset, dtype, shape, attributes="", axis="<int64 a = {
 @pytest.mark.parametrize("dtype", ["int32", "uint64", "float", "double"])
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
-@pytest.mark.parametrize("shape", ["2, 3, 4", "A, B, C", "2, 0, 4"])
+@pytest.mark.parametrize("shape", ["2, 17, 4", "A, B, C", "2, 0, 4"])
 def test_a_scan_accumulates_exactly_before_its_introduction(operator, opset, dtype, exclusive, reverse, shape):
     attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
-    check_converts(accumulated(operator, opset, dtype, shape, attributes), opset - 1, exact=True)
+    after = check_converts(accumulated(operator, opset, dtype, shape, attributes), opset - 1, exact=True)
+    assert "Scan" in [node.op_type for node in after.graph.node]
+
+
+@pytest.mark.quick_share(4)
+@pytest.mark.parametrize(("operator", "opset", "to"), [("CumSum", 11, 10), ("CumSum", 11, 6), ("CumProd", 26, 25)])
+@pytest.mark.parametrize("dtype", ["int32", "uint64", "float", "double"])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("shape", ["2, 3, 4", "2, 1, 4"])
+def test_few_elements_accumulate_one_by_one(operator, opset, to, dtype, exclusive, reverse, shape):
+    attributes = f"<exclusive = {exclusive}, reverse = {reverse}>"
+    after = check_converts(accumulated(operator, opset, dtype, shape, attributes), to, exact=True)
+    assert "Scan" not in [node.op_type for node in after.graph.node]
+
+
+def test_two_elements_accumulate_by_one_sum():
+    check_rewrite(
+        '<ir_version: 6, opset_import: ["": 11]> g (float[2, N] x) => (float[2, N] y) <int64 a = {-2}> '
+        "{ y = CumSum (x, a) }",
+        '<ir_version: 5, opset_import: ["": 10]> g (float[2, N] x) => (float[2, N] y) '
+        "{ y_Split, y_Split_1 = Split <axis: int = 0, split: ints = [1, 1]> (x) y_Add = Add (y_Split, y_Split_1) "
+        "y = Concat <axis: int = 0> (y_Split, y_Add) }",
+    )
 
 
 @pytest.mark.quick_share(2)

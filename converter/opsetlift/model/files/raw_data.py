@@ -7,7 +7,6 @@ from collections.abc import Collection
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from opsetlift.model.files.copying import copy_with_tensors
-from opsetlift.model.files.errors import ModelFileError
 from opsetlift.model.files.tensors import all_tensors
 from opsetlift.specification.dtypes import element_type
 
@@ -16,11 +15,8 @@ def with_raw_data(model: ModelProto, dtypes: Collection[str]) -> ModelProto:
     """The model, or a copy in which tensors of some dtypes hold their data as raw bytes (onnx.proto, TensorProto).
 
     Args:
-        model: The model.
+        model: The model, whose data fits its shapes.
         dtypes: Those of tensors whose data may be in `int32_data`.
-
-    Raises:
-        ModelFileError: The data of one of them does not fit its shape.
     """
     numbers = set(map(element_type, dtypes))
 
@@ -28,9 +24,6 @@ def with_raw_data(model: ModelProto, dtypes: Collection[str]) -> ModelProto:
         return tensor.data_type not in numbers or not tensor.int32_data
 
     def fill(tensor: TensorProto, target: TensorProto) -> None:
-        try:
-            target.raw_data = numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
-        except ValueError as error:
-            raise ModelFileError(f"the data of tensor {tensor.name!r} does not fit its shape: {error}") from error
+        target.raw_data = numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data
 
     return model if all(map(is_kept, all_tensors(model))) else copy_with_tensors(model, is_kept, fill)
