@@ -535,6 +535,26 @@ RARELY_WRONG = {
         "k = Ceil (x) l = Less (d, h) u = Where (g, k, r) y = Where (l, r, u)",
         9,
     ),
+    "the largest number as an end": (
+        "(float[N] x, int64[1] a, int64[1] n) => (float[K] y)",
+        "y = Slice (x, a, n)",
+        "i = Cast <to = 6> (n) w = Cast <to = 7> (i) y = Slice (x, a, w)",
+        3,
+    ),
+    "the last of five inputs alone": (
+        "(float[A, B] a, float[C, D] b, float[E, F] c, float[G, H] d, float[I, J] e) => (float[K, L] y)",
+        "y = Max (a, b, c, d, e)",
+        "m = Max (a, b, c, d) n = Shape (m) f = Expand (e, n) g = Shape (f) o = Expand (m, g) h = Shape (o) "
+        "i = Shape (m) q = Equal (h, i) r = Cast <to = 6> (q) t = ReduceMin <keepdims = 0> (r) u = Cast <to = 9> (t) "
+        "v = Max (a, b, c, d, e) w = Neg (v) y = Where (u, v, w)",
+        14,
+    ),
+    "a quotient by its reciprocal": (
+        "(float[N] x) => (int8[N] y) <float s = {0.3}, int8 z = {3}>",
+        "y = QuantizeLinear (x, s, z)",
+        "r = Reciprocal (s) m = Mul (x, r) k = Constant <value = float {1}> () y = QuantizeLinear (m, k, z)",
+        4,
+    ),
     "blocks of 5": (
         "(float[1, C, H, W] x) => (float[1, A, B, D] y)",
         "y = DepthToSpace <blocksize = 5> (x)",

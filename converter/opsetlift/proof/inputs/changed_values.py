@@ -14,7 +14,7 @@ import numpy
 
 from opsetlift.model.arrays import Array
 from opsetlift.proof.inputs.building import EACH_ITS_OWN, EACH_ITS_OWN_ROUNDING
-from opsetlift.proof.inputs.cases import Attempt, Case
+from opsetlift.proof.inputs.cases import Attempt, Case, Ran
 from opsetlift.proof.inputs.exploration import LARGEST_INDEX, MANY, Exploration
 from opsetlift.proof.inputs.filling import (
     ALIKE,
@@ -32,7 +32,20 @@ from opsetlift.proof.inputs.filling import (
     runs,
 )
 from opsetlift.proof.inputs.shape_controls import is_number
-from opsetlift.proof.limits import integer_limits, is_floating
+from opsetlift.proof.limits import float_limits, integer_limits, is_floating
+
+EXTREMES = (2**63 - 1, -(2**63), 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**40)
+"""What exporters write for an end, and what 32 bits do not hold."""
+
+TURNS_OF_EXTREMES = 2
+"""So often each of them."""
+
+FAR_BELOW = (-200.0, -1e4, -1e9, -3.4e38)
+"""Logits that are left out."""
+
+TURNS_OF_SQUARES = 4
+SQUARES_BEYOND_FLOAT16, SUMS_BEYOND_FLOAT16 = (260.0, 400.0), (30000.0, 40000.0)
+"""Numbers whose squares, or sums of three of them, are beyond the largest float16."""
 
 CHANGES = 96
 """So many cases are changed in one input where more inputs were rejected than accepted, a fourth as many elsewhere."""
@@ -154,9 +167,10 @@ def try_neighbours(known: Exploration, attempt: Attempt) -> None:
 def try_magnitudes(known: Exploration, attempt: Attempt) -> None:
     """Numbers of one sign and one magnitude in the only input of a site that rounds.
 
-    With several inputs large numbers make what is rounded larger than any bound, as in the logits of an Attention.
+    With several inputs of floats large numbers make what is rounded larger than any bound, as in the logits of an
+    Attention.
     """
-    is_apt = known.builder.rounding and known.kept and len(known.builder.pools) == 1
+    is_apt = known.builder.rounding and known.kept and len(known.float_pools) == 1
     names = [name for name, pool in known.float_pools.items() if pool.dtype in WIDE_FLOATS] if is_apt else []
     for name, (low, high), sign in product(names, MAGNITUDES, (1, -1)):
         _, case = known.any_kept()
@@ -358,3 +372,81 @@ def _are_finite(values: Mapping[str, Any], names: Sequence[str]) -> bool:
     floats = [values[name] for name in names if is_floating(values[name].dtype)]
     with numpy.errstate(all="ignore"):
         return all(bool(numpy.isfinite(one).all()) for one in floats)
+
+
+def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
+    """The extremes of integers in what controls shapes, in all elements or in one: exporters write them for an end."""
+    rng = known.builder.rng
+    for one in known.inputs if known.kept else ():
+        if one.name not in known.builder.controls or not is_number(one):
+            continue
+        for number, is_everywhere, _ in product(EXTREMES, (True, False), range(TURNS_OF_EXTREMES)):
+            _, case = known.any_kept()
+            value = case.values[one.name]
+            if is_floating(value.dtype) or value.size < (1 if is_everywhere else 2):
+                continue
+            low, high = integer_limits(value.dtype)
+            if low <= number <= high:
+                drawn = value.copy()
+                drawn.reshape(-1)[slice(None) if is_everywhere else int(rng.integers(value.size))] = number
+                attempt(Case.of(case.layout, f"{number} in {one.name}", {**case.values, one.name: drawn}))
+
+
+def try_far_below(known: Exploration, attempt: Attempt) -> None:
+    """Large negative numbers, in whole rows or beside zeros, in an input to which any number may be added.
+
+    Such an input is a mask of logits: an exporter writes -1e9 or the least number for what is left out.
+    """
+    rng = known.builder.rng
+    for name in known.float_pools if known.builder.rounding and known.kept and len(known.inputs) <= MANY else ():
+        cases = [case for _, case in known.kept if numpy.size(case.values[name]) > 1]
+        if not cases or not _may_be_shifted(name, cases[-1], attempt, rng):
+            continue
+        for least, part, _ in product(FAR_BELOW, ("everywhere", "in rows", "in places"), range(2)):
+            case = cases[int(rng.integers(len(cases)))]
+            like = case.values[name]
+            number = max(least, float(float_limits(like.dtype).min))
+            shape = {"everywhere": (), "in rows": (*like.shape[:-1], 1), "in places": like.shape}[part]
+            drawn = numpy.where(rng.random(shape) < (0.5 if shape else 1), number, 0.0)
+            drawn = (numpy.broadcast_to(drawn, like.shape) + rng.uniform(0, 1, like.shape)).astype(like.dtype)
+            attempt(Case.of(case.layout, f"{number:g} {part} in {name}", {**case.values, name: drawn}))
+
+
+def _may_be_shifted(name: str, case: Case, attempt: Attempt, rng: numpy.random.Generator) -> bool:
+    """Whether the results hardly change where one number is added to an input, but do where it is multiplied.
+
+    Of normalised data they change with neither.
+    """
+    like = case.values[name]
+    base = rng.uniform(0, 1, like.shape)
+    ways = {"drawn anew": base, "one more": base + 1, "eight times": 8 * base}
+    found = [
+        attempt(Case.of(case.layout, f"{name} {way}", {**case.values, name: drawn.astype(like.dtype)}))
+        for way, drawn in ways.items()
+    ]
+    sides = [one.sides[0] for one in found if isinstance(one, Ran)]
+    if len(sides) < len(ways):
+        return False
+    before, shifted, scaled = sides
+    return _are_near(before, shifted) and not _are_near(before, scaled)
+
+
+def _are_near(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    pairs = [(one, other) for one, other in zip(some, others, strict=True) if isinstance(one, numpy.ndarray)]
+    floats = [(one.astype(float), other.astype(float)) for one, other in pairs if is_floating(one.dtype)]
+    with numpy.errstate(all="ignore"):
+        return all(
+            one.shape == other.shape and bool(numpy.allclose(one, other, rtol=1e-2, atol=1e-2)) for one, other in floats
+        )
+
+
+def try_squares_that_overflow(known: Exploration, attempt: Attempt) -> None:
+    """Numbers whose squares float16 does not hold, in one of its inputs: what is computed in it overflows half-way."""
+    names = [name for name, pool in known.float_pools.items() if pool.dtype == "float16"]
+    for name, turn in product(names if known.builder.rounding and known.kept else (), range(TURNS_OF_SQUARES)):
+        _, case = known.any_kept()
+        like = case.values[name]
+        if isinstance(like, numpy.ndarray) and like.size:
+            bounds = SUMS_BEYOND_FLOAT16 if len(known.float_pools) == 1 and turn % 2 else SQUARES_BEYOND_FLOAT16
+            drawn = drawn_between(*bounds, like, known.builder.rng)
+            attempt(Case.of(case.layout, f"large float16 in {name}", {**case.values, name: drawn}))

@@ -132,6 +132,8 @@ class Exploration:
         """The values that were accepted for each input of a single number."""
         self.sizes_follow_values = False
         """Whether inputs of the same shapes gave outputs of others."""
+        self.sizes_are_computed = False
+        """Whether an output has a size that is none of the inputs'."""
         self.number_accepted = self.number_rejected = 0
         self.is_exploring = False
         """Whether what is tried may be left out: it is no longer tried where enough was."""
@@ -150,6 +152,8 @@ class Exploration:
             self._note_settings(case)
             sizes = tuple(numpy.shape(value) for value in case.values.values() if isinstance(value, numpy.ndarray))
             self.sizes_follow_values |= self._results_of.setdefault(sizes, repr(shapes)) != repr(shapes)
+            given = {size for shape in sizes for size in shape}
+            self.sizes_are_computed |= any(not given.issuperset(one) for one in shapes if isinstance(one, tuple))
             self.floor.record(case, shapes)
             if self.limit is not None and self.number_accepted >= self.limit and not case.is_required:
                 raise Explored

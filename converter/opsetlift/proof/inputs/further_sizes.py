@@ -10,13 +10,19 @@ import numpy
 
 from opsetlift.proof.inputs.cases import Attempt
 from opsetlift.proof.inputs.exhaustive import pairs_at_once, values_at_once
-from opsetlift.proof.inputs.exploration import LARGEST_OWN, LARGEST_USUAL, Exploration
+from opsetlift.proof.inputs.exploration import LARGEST_OWN, Exploration
 from opsetlift.proof.inputs.filling import in_words
 from opsetlift.proof.inputs.layouts import Layout
 from opsetlift.proof.inputs.shape_controls import is_number
 from opsetlift.proof.shapes import elements
 from opsetlift.proof.special_values import every_value_of
 from opsetlift.specification import dtypes
+
+SMALLEST_OWN = 5
+"""Numbers of a site from this one on are tried as sizes: smaller ones are usual."""
+
+CONSECUTIVE, MOST_SUMS = 41, 48
+"""Sizes below this one are tried, and so many around sums of numbers of the site."""
 
 MOST_POSITIONS = 4
 """Inputs of so many integers may be positions."""
@@ -96,7 +102,7 @@ def try_narrow(known: Exploration, attempt: Attempt) -> None:
 
 def try_own_sizes(known: Exploration, attempt: Attempt) -> None:
     """One more than a number of the site in what controls shapes, beside a size as large: it may be a bound."""
-    accepted, numbers = known.accepted, [size for size in known.model_sizes if LARGEST_USUAL <= size <= LARGEST_OWN]
+    accepted, numbers = known.accepted, [size for size in known.model_sizes if SMALLEST_OWN <= size <= LARGEST_OWN]
     inputs = {one.name: one for one in known.inputs}
     if known.is_brief or known.first_layout is None:
         return
@@ -139,3 +145,17 @@ def try_long_sizes(known: Exploration, attempt: Attempt, long: Sequence[int]) ->
             for data in dict.fromkeys([accepted.data, "ascending"]):
                 case = known.builder.case(layout, data, accepted.controls)
                 attempt(replace(case, label=f"size {size} for {symbol} ({in_words(data)})", is_required=True))
+
+
+def try_consecutive_sizes(known: Exploration, attempt: Attempt) -> None:
+    """Each small size for one open dimension, and those around sums of two numbers of the site.
+
+    Where windows or blocks cover a size, their number and the rest depend on it; so does a size times a factor.
+    """
+    if known.is_brief or known.first_layout is None or not known.sizes_are_computed:
+        return
+    sums = [one + other * times for one, other in product(known.model_sizes, repeat=2) for times in (1, 2)]
+    near = [one + beside for one in sums for beside in (-1, 0, 1) if one + beside <= LARGEST_OWN]
+    for size in dict.fromkeys((*range(1, CONSECUTIVE), *near[:MOST_SUMS])):
+        for layout in known.layouts.with_one_size(known.first_layout, size):
+            attempt(known.builder.case(layout, known.accepted.data, known.accepted.controls))

@@ -20,15 +20,19 @@ from opsetlift.proof.inputs.changed_values import (
     try_all_exponents,
     try_all_indices,
     try_any_in_controls,
+    try_extremes_in_controls,
+    try_far_below,
     try_magnitudes,
     try_neighbours,
     try_one_not_finite,
     try_runs,
     try_settings_together,
+    try_squares_that_overflow,
     try_whole_numbers,
 )
 from opsetlift.proof.inputs.exploration import Exploration, Options
 from opsetlift.proof.inputs.further_sizes import (
+    try_consecutive_sizes,
     try_controls,
     try_long_sizes,
     try_narrow,
@@ -36,7 +40,14 @@ from opsetlift.proof.inputs.further_sizes import (
     try_ranks,
     try_sizes,
 )
-from opsetlift.proof.inputs.own_numbers import try_multiples, try_own_indices, try_own_numbers
+from opsetlift.proof.inputs.own_numbers import (
+    try_halves_in_order,
+    try_many_own_numbers,
+    try_multiples,
+    try_own_indices,
+    try_own_numbers,
+    try_positions,
+)
 from opsetlift.proof.inputs.searching import GUESSES, search
 from opsetlift.proof.inputs.thresholds import drive_inside, search_boundaries
 from opsetlift.proof.shapes import MOST_DRAWN, dims_of, fixed_elements
@@ -136,10 +147,17 @@ class InputGenerator:
         try_one_not_finite(known, attempt)
         try_whole_numbers(known, attempt)
         try_magnitudes(known, attempt)
+        try_many_own_numbers(known, attempt)
+        try_halves_in_order(known, attempt)
+        try_positions(known, attempt)
+        try_far_below(known, attempt)
+        try_squares_that_overflow(known, attempt)
+        try_extremes_in_controls(known, attempt)
         try_all_indices(known, attempt)
         try_own_indices(known, attempt)
         try_settings_together(known, attempt)
         try_own_sizes(known, attempt)
+        try_consecutive_sizes(known, attempt)
         try_runs(known, attempt)
         try_all_exponents(known, attempt)
         draw_more(known, attempt)

@@ -34,6 +34,9 @@ MOST_LARGE = 6
 MOST_CROSSED = 3
 """So many inputs are broadcast in different axes."""
 
+MOST_ALONE = 16
+"""So many inputs have sizes above 1, each alone."""
+
 MOST_CROSSINGS = 40
 """In so many ways."""
 
@@ -230,7 +233,7 @@ class Layouts:
     def in_proportion(self, base: Layout) -> Iterator[Layout]:
         """One of the first few open sizes a few times another one, as the heads of queries are that share keys."""
         symbols = [symbol for symbol in base.sizes if symbol != _LENGTH][:MOST_TOLD]
-        for (one, other), factor in product(permutations(symbols, 2), (2, 3)):
+        for (one, other), factor in product(permutations(symbols, 2), (2, 3, 8)):
             size = factor * base.sizes[other]
             if size != base.sizes[one]:
                 yield from self._bearable(f"{one} {factor} times {other}", base.ranks, {**base.sizes, one: size})
@@ -248,6 +251,10 @@ class Layouts:
             yield from self._broadcast(base, "shapes broadcast in different axes", names, sizes)
         for name, axis in product(names, range(rank)):
             yield from self._broadcast(base, "no elements beside sizes of 1", names, {name: {axis: 0}})
+        every = [name for name in self._dims if self._has_open_sizes(name, base)][:MOST_ALONE]
+        for name in every if len(every) > len(names) else ():
+            alone = {name: {axis: _CROSSED[axis % len(_CROSSED)] for axis in range(rank)}}
+            yield from self._broadcast(base, "all shapes but one broadcast", every, alone)
 
     def _has_open_sizes(self, name: str, base: Layout) -> bool:
         return any(isinstance(token, str) and token != _LENGTH for token in self._tokens(name, base.ranks))

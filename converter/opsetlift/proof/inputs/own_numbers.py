@@ -21,6 +21,24 @@ from opsetlift.proof.inputs.shape_controls import is_number
 from opsetlift.proof.limits import integer_limits, is_floating
 from opsetlift.proof.shapes import elements
 
+MANY_ROWS = 4096
+"""The open size of inputs that hold numbers around those of the site."""
+
+HALVES = 1024
+"""So many multiples of halves of a number are tried."""
+
+UNITS = (0.1, 0.3, 0.7, 1.7, 0.05, 0.007)
+"""Decimals of which floats hold no multiple exactly."""
+
+MOST_UNITS = 6
+"""So many numbers of the site are such units."""
+
+MOST_TOLD_APART = 2
+"""In so many layouts."""
+
+SMALLEST_SCALE, MOST_SCALES, TURNS_OF_POSITIONS = 1 / 64, 4, 12
+"""Numbers of the site that scale positions, how many of them, and how often positions are drawn."""
+
 MODERATE = 1 / 64, 64
 """Numbers of a site that rounds are tried where they are between these: others, or their products, may overflow."""
 
@@ -165,3 +183,90 @@ def try_own_indices(known: Exploration, attempt: Attempt) -> None:
             if low <= number <= high:
                 value.reshape(-1)[int(rng.integers(value.size))] = number
                 attempt(Case.of(case.layout, f"{number} in {one.name}", {**case.values, one.name: value}))
+
+
+def try_many_own_numbers(known: Exploration, attempt: Attempt) -> None:
+    """Numbers of the site, those next to them and between them, of any sign, in the only input of floats.
+
+    Long rows come to most combinations of thresholds, as they stand in trees; labels tell which class wins.
+    """
+    is_apt = known.kept and len(known.float_pools) == 1 and not known.is_brief
+    for name in known.float_pools if is_apt else ():
+        dtype = known.kept[0][1].values[name].dtype
+        given = [one for one in (*known.numbers, *chain(*known.lists)) if math.isfinite(one)]
+        numbers = own_numbers(given, dtype)
+        numbers = numbers[numpy.isfinite(numbers)]
+        if not numbers.size:
+            continue
+        long = list(known.layouts.with_one_size(known.first_layout, MANY_ROWS)) if known.first_layout else []
+        cases = [known.builder.case(one, known.accepted.data, known.accepted.controls) for one in long]
+        for case in (*cases, *(known.any_kept()[1] for _ in range(TURNS_OF_OWN_NUMBERS))):
+            like = case.values[name]
+            if isinstance(like, numpy.ndarray):
+                drawn = _around(numbers, like, known.builder.rng)
+                filled = Case.of(case.layout, f"around own numbers in {name}", {**case.values, name: drawn})
+                attempt(replace(filled, is_plain=True))
+
+
+def _around(numbers: Array, like: Array, rng: numpy.random.Generator) -> Array:
+    """Some numbers, those next to them (in float, too), and what is between one and the next."""
+    place = rng.integers(numbers.size, size=like.shape)
+    one, other = numbers[place], numbers[(place + 1) % numbers.size]
+    with numpy.errstate(all="ignore"):
+        single = one.astype(numpy.float32)
+        beside = [numpy.nextafter(one, one.dtype.type(end)) for end in (-numpy.inf, numpy.inf)]
+        beside += [numpy.nextafter(single, numpy.float32(end)) for end in (-numpy.inf, numpy.inf)]
+        between = one + (other - one) * rng.random(like.shape).astype(one.dtype)
+        found = numpy.choose(rng.integers(8, size=like.shape), [one, one, single, *beside, between])
+        return numpy.asarray(found).astype(like.dtype)
+
+
+def try_halves_in_order(known: Exploration, attempt: Attempt) -> None:
+    """All multiples of halves of a number, from -256 to 255 times it, where bits count: some quotients alone are ties.
+
+    The number is one of the site, or a decimal that another input holds, by which it may be divided.
+    """
+    first, is_apt = known.first_layout, not known.builder.rounding and not known.is_brief and len(known.inputs) <= MANY
+    names = list(known.float_pools)[:MOST_MULTIPLIED] if is_apt and known.kept and first is not None else []
+    own = [abs(one) for one in known.numbers if one and 1e-4 < abs(one) < 1e4 and one != int(one)]
+    for name in names:
+        others = [one for one in names if one != name and elements(first.shapes[one]) == 1] if first else []
+        units = [(number, "") for number in (*own[:MOST_UNITS], *UNITS[:2])]
+        units += [(number, one) for one in others for number in UNITS]
+        for layout in [first, *known.layouts.with_one_size(first, HALVES)][-MOST_TOLD_APART:] if first else ():
+            for number, unit in units:
+                case = known.builder.case(layout, known.accepted.data, known.accepted.controls)
+                like = case.values[name]
+                if not isinstance(like, numpy.ndarray) or like.size < HALVES // 2:
+                    continue
+                step = like.dtype.type(number)
+                halves = numpy.resize(numpy.arange(-HALVES // 2, HALVES // 2), like.size) / 2
+                for counted in (halves, numpy.abs(halves)):
+                    drawn = (counted * float(step)).reshape(like.shape).astype(like.dtype)
+                    values = {name: drawn, **({unit: numpy.full_like(case.values[unit], step)} if unit else {})}
+                    filling = f"{name}, halves of {number:g} in order"
+                    attempt(Case.of(case.layout, filling, {**case.values, **values}))
+
+
+def try_positions(known: Exploration, attempt: Attempt) -> None:
+    """Positions within other inputs, and beyond their ends: whole, scaled by a number of the site, or from -1 to 1.
+
+    A sampled point may lie on an element, between two, or outside of an image that is larger than any number drawn.
+    """
+    rng = known.builder.rng
+    scales = [1.0, *(one for one in known.numbers if SMALLEST_SCALE <= one < 1)][:MOST_SCALES]
+    names = list(known.float_pools) if known.kept and not known.is_brief and 1 < len(known.inputs) <= MANY else []
+    for name, turn in product(names[:MOST_MULTIPLIED], range(TURNS_OF_POSITIONS)):
+        _, case = known.any_kept()
+        like = case.values[name]
+        shapes = [numpy.shape(value) for other, value in case.values.items() if other != name]
+        sizes = [size for shape in shapes for size in shape[-2:] if size > 1]
+        if not sizes or not isinstance(like, numpy.ndarray) or not like.size:
+            continue
+        size = sizes[int(rng.integers(len(sizes)))]
+        if turn % 3:
+            places = rng.integers(-1, 2 * size + 4, like.shape) / 2 / scales[int(rng.integers(len(scales)))]
+        else:
+            places = rng.integers(-3 * size, 3 * size + 1, like.shape) / (2 * size)
+        filling = f"positions of {size} elements in {name}"
+        attempt(Case.of(case.layout, filling, {**case.values, name: places.astype(like.dtype)}))

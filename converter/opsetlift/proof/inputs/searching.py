@@ -324,7 +324,7 @@ def _try_special_beside(
 def _try_small(known: Exploration, layout: Layout, attempt: Attempt) -> None:
     """Data as small as a number of the site, or its root: an epsilon tells only beside a variance as small."""
     for name, pool in known.float_pools.items():
-        for scale in (power for one in known.scales for power in (one, math.sqrt(one))):
+        for scale in (power for one in known.scales for power in (one, math.sqrt(one), one / 64)):
             drawn = draw("positive", pool.dtype, layout.shapes[name], known.builder.rng)
             with numpy.errstate(all="ignore"):
                 small = (drawn * drawn.dtype.type(scale)).astype(drawn.dtype)
