@@ -108,7 +108,7 @@ def planned(
         if fault:
             results.append(Result(path, target, Ending.UNUSABLE, f"{path}: {fault}", fault))
         else:
-            tasks.append(Task(path, target, options, overwrite, certificate))
+            tasks.append(Task(path, target, options, overwrite, certificate, skip_existing))
     return tasks, results
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -59,6 +60,7 @@ class Task:
         options: Arguments of `Options.of`.
         overwrite: Whether files at `target` and `certificate` may be replaced.
         certificate: Where the certificate goes, if anywhere.
+        skips_existing: Whether an output that another run has written meanwhile is left as it is.
     """
 
     source: Path
@@ -66,6 +68,7 @@ class Task:
     options: Mapping[str, Any]
     overwrite: bool = False
     certificate: Path | None = None
+    skips_existing: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,9 @@ class _Files:
 def perform(task: Task) -> Result:
     """Convert one model, from file to file. Whatever goes wrong is in the result."""
     start = time.perf_counter()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):  # graphsurgeon prints
+    # graphsurgeon prints. Where threads share the standard output of a caller it is not ours to close.
+    is_alone = threading.current_thread() is threading.main_thread()
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere) if is_alone else nullcontext():
         result = _performed(task)
     return replace(result, seconds=time.perf_counter() - start)
 
@@ -170,6 +175,8 @@ def _performed(task: Task) -> Result:
     except UnreachableTarget as unreachable:
         return ended(Ending.REFUSED, unreachable)
     except FileExists as error:
+        if task.skips_existing and error.path == task.target:
+            return Result(task.source, task.target, Ending.SKIPPED)
         found = "this file exists, and it was asked for neither to replace it nor to leave it out"
         return ended(Ending.UNUSABLE, f"{error.path}: {found}", "this file exists")
     except OpsetLiftError as error:

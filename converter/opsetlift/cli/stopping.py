@@ -55,7 +55,7 @@ def _causes(refused: ConversionRefused, *, is_verbose: bool) -> Iterator[str]:
         first, *others = cause.refusals
         yield str(first)
         if others:
-            named = ", ".join(f"{one.operator} {one.node!r} in {one.path}" for one in others[:most])
+            named = ", ".join(f"{one.place}" for one in others[:most])
             more = f" and {len(others) - most} more" if len(others) > most else ""
             yield f"  the same for {named}{more}"
     if not is_verbose and len(causes) > _MOST_CAUSES:

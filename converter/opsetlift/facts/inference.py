@@ -18,6 +18,7 @@ from onnx import (
 )
 
 from opsetlift.facts.environment import Environment, ModelEnvironment
+from opsetlift.facts.first_versions import with_types_of_first_versions
 from opsetlift.facts.node_keys import content_of
 from opsetlift.facts.onnxruntime_operators import types_in_onnxruntime
 from opsetlift.facts.uninferred_shapes import with_uninferred_shapes
@@ -140,6 +141,7 @@ def _inferred_types(
     question = Question(model, definition, read, imports, type_of, constant, placeholders or {})
     try:
         answer = with_half_spectra(read, question.ask(read), type_of, constant)
+        answer = with_types_of_first_versions(read, definition, answer, type_of)
         return with_uninferred_shapes(read, definition, answer, type_of)
     except ONNX_ERRORS:
         # onnx cannot make sense of the node: nothing is known of its outputs.

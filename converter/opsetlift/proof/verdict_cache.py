@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import stat
 import sys
 import tempfile
@@ -218,9 +219,14 @@ def _digest(key: str, verdict: object) -> str:
     return hashlib.sha256(f"{key}\0{json.dumps(verdict, sort_keys=True)}".encode()).hexdigest()
 
 
+_NAME_OF_ENTRY = re.compile(r"[0-9a-f]{62}\.json")
+
+
 def _remove_older_half(folder: Path) -> None:
+    """Of the entries alone: what else is in the folder is somebody else's."""
     with os.scandir(folder) as entries:
-        found = [(one.stat(follow_symlinks=False).st_mtime_ns, one.path) for one in entries]
+        own = [one for one in entries if _NAME_OF_ENTRY.fullmatch(one.name)]
+        found = [(one.stat(follow_symlinks=False).st_mtime_ns, one.path) for one in own]
     if len(found) > _MOST_IN_A_FOLDER:
         for _, path in sorted(found)[: len(found) // 2]:
             with suppress(OSError):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from onnx import ModelProto
@@ -163,7 +164,7 @@ def as_sarif(results: Sequence[Result]) -> dict[str, Any]:
             "ruleId": problem.rule,
             "level": "error",
             "message": {"text": printable(_sentence(one, problem))},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": Path(one.path).as_posix()}}}],
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(Path(one.path).as_posix())}}}],
         }
         for one in results
         for problem in one.problems

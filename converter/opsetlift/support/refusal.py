@@ -48,8 +48,13 @@ class Refusal:
     origin: str = field(default="", compare=False)
     """What the node is called in whose place `node` stands, where that is no node of the original."""
 
+    @property
+    def place(self) -> str:
+        """The node and its scope, or the scope alone."""
+        return f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
+
     def __str__(self) -> str:
-        where = f"{self.operator} {self.node!r} in {self.path}" if self.node else self.path
+        where = self.place
         return f"{where}, {self.transition}: {self.sentence}" if self.transition else f"{where}: {self.sentence}"
 
     def as_dict(self) -> dict[str, str]:
@@ -104,6 +109,10 @@ class ConversionRefused(OpsetLiftError):
         if len(self.refusals) > _SHOWN:
             shown.append(f"... and {len(self.refusals) - _SHOWN} more")
         super().__init__("\n".join(shown))
+
+    def __reduce__(self) -> tuple[type[ConversionRefused], tuple[Sequence[Refusal]]]:
+        """Without the search for what would work, which needs the model."""
+        return type(self), (self.refusals,)
 
     @cached_property
     def nearest(self) -> Nearest | None:
