@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from opsetlift.model.files import repaired, validated
 from opsetlift.pipeline.given import Model, opened
 from opsetlift.proof import Data, WholeModelResult
 from opsetlift.proof import prove_models as prove_opened
@@ -43,12 +44,14 @@ def prove_models(
         The outcome, with the first output that differs, or what keeps equal outputs from being a proof.
 
     Raises:
-        ModelFileError: A model cannot be read.
+        ModelFileError: A model cannot be read, or is not sound.
         TypeError: `runs`, `seed` or `ulps` is no whole number, or `rtol` or `atol` no number.
         ValueError: One of them is too small, or NaN.
         UnusableData: `inputs` or `expected` cannot be read, or are not those of the models.
     """
     one, other = opened(a, base_dir), opened(b, base_dir)
+    for given in (one, other):
+        validated(repaired(given.model)[0])
     return prove_opened(
         one.model,
         other.model,

@@ -164,7 +164,8 @@ def reach(
         raise TypeError(f"targets must be a list, as [{targets!r}]")
     job = run((LOAD, REPAIR), Job(model, Options(), base_dir))
     source = job.model
-    wanted = list(_known_targets()) if targets is None else [target_of(target) for target in targets]
+    found_targets = _known_targets() if targets is None else map(target_of, targets)
+    wanted = list({target.spelling: target for target in found_targets}.values())
     asked: dict[Opsets, list[str | Target]] = {}
     order: list[str] = []
     for domain, opset in _opsets_of_domains(source) if opsets else ():

@@ -131,10 +131,12 @@ class WholeModelResult(Shown):
     def _shown_lines(self) -> Sequence[str]:
         within = f"within {self.worst_ulps:g} ULP" if self.worst_ulps else "bit for bit"
         rejected = f"; the first model rejected {self.rejected} more" if self.rejected else ""
+        agreed = f"{counted(self.runs, 'test input')} gave the same {within}{rejected}"
+        drawn = "nothing was left untried" if self.inputs else "the inputs were given"
         return (
             f"WholeModelResult: {self.outcome.value}",
-            f"{counted(self.runs, 'test input')} agree {within}{rejected}",
-            self.sentence or "nothing was left untried",
+            *([agreed] if self.outcome is not Outcome.DIFFERENT else []),
+            self.sentence or drawn,
         )
 
     def _shown_rows(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:

@@ -16,9 +16,9 @@ from onnx import ModelProto
 from opsetlift.facts import ModelFacts
 from opsetlift.model.files import check_model, load_model, repaired, validated
 from opsetlift.model.scopes import imported_opsets
-from opsetlift.pipeline.reach import reach
+from opsetlift.pipeline.reach import Answer, reach
 from opsetlift.reporting.inspection import Objection, objections_of
-from opsetlift.specification.history import AI_ONNX
+from opsetlift.specification.history import AI_ONNX, display_domain
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import counted, printable
 from opsetlift.targets import Target
@@ -109,9 +109,14 @@ def _grouped(objections: Sequence[Objection]) -> list[Problem]:
 
 
 def _remedy(path: Path, model: ModelProto, target: Target) -> str:
-    (answer,) = reach(model, targets=[target], base_dir=str(path.parent)).targets
+    (answer,) = reach(model, targets=[target], opsets=False, base_dir=str(path.parent)).targets
+    return _command(path, answer, "--for", target.spelling)
+
+
+def _command(path: Path, answer: Answer, *destination: str) -> str:
+    """The command that converts a file, or what is in its way."""
     if answer.is_reachable:
-        return shlex.join(["opsetlift", "convert", str(path), "OUT.onnx", "--for", target.spelling])
+        return shlex.join(["opsetlift", "convert", str(path), "OUT.onnx", *destination])
     return f"{counted(len(answer.blockers), 'place')} cannot be converted: {answer.blockers[0]}"
 
 
@@ -120,7 +125,8 @@ def _checked_limit(path: Path, model: ModelProto, most: int) -> Result:
     if opset <= most:
         return Result(str(path), f"opset <= {most}", [])
     problem = Problem(OPSET_LIMIT, f"the model imports opset {opset} of ai.onnx, and {most} is the newest allowed")
-    remedy = shlex.join(["opsetlift", "convert", str(path), "OUT.onnx", "--to", str(most)])
+    answers = {one.where: one for one in reach(model, targets=(), base_dir=str(path.parent)).opsets}
+    remedy = _command(path, answers[f"{display_domain(AI_ONNX)} {most}"], "--to", str(most))
     return Result(str(path), f"opset <= {most}", [problem], remedy)
 
 

@@ -40,6 +40,9 @@ EXTREMES = (2**63 - 1, -(2**63), 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32
 TURNS_OF_EXTREMES = 2
 """So often each of them."""
 
+MOST_SHIFTED = 3
+"""In so many cases it is found out whether any number may be added to an input."""
+
 FAR_BELOW = (-200.0, -1e4, -1e9, -3.4e38)
 """Logits that are left out."""
 
@@ -393,14 +396,14 @@ def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
 
 
 def try_far_below(known: Exploration, attempt: Attempt) -> None:
-    """Large negative numbers, in whole rows or beside zeros, in an input to which any number may be added.
+    """Large negative numbers, in whole rows or beside zeros, in an input to each row of which any number may be added.
 
     Such an input is a mask of logits: an exporter writes -1e9 or the least number for what is left out.
     """
     rng = known.builder.rng
     for name in known.float_pools if known.builder.rounding and known.kept and len(known.inputs) <= MANY else ():
-        cases = [case for _, case in known.kept if numpy.size(case.values[name]) > 1]
-        if not cases or not _may_be_shifted(name, cases[-1], attempt, rng):
+        cases = [case for _, case in known.kept if numpy.shape(case.values[name])[-1:] > (1,)]
+        if not any(_may_be_shifted(name, case, attempt, rng) for case in cases[-MOST_SHIFTED:]):
             continue
         for least, part, _ in product(FAR_BELOW, ("everywhere", "in rows", "in places"), range(2)):
             case = cases[int(rng.integers(len(cases)))]
@@ -413,13 +416,13 @@ def try_far_below(known: Exploration, attempt: Attempt) -> None:
 
 
 def _may_be_shifted(name: str, case: Case, attempt: Attempt, rng: numpy.random.Generator) -> bool:
-    """Whether the results hardly change where one number is added to an input, but do where it is multiplied.
+    """Whether the results hardly change where a number is added to each row of an input, but do where it is multiplied.
 
     Of normalised data they change with neither.
     """
     like = case.values[name]
-    base = rng.uniform(0, 1, like.shape)
-    ways = {"drawn anew": base, "one more": base + 1, "eight times": 8 * base}
+    base, more = rng.uniform(0, 1, like.shape), rng.uniform(1, 3, (*like.shape[:-1], 1))
+    ways = {"drawn anew": base, "more in each row": base + more, "eight times": 8 * base}
     found = [
         attempt(Case.of(case.layout, f"{name} {way}", {**case.values, name: drawn.astype(like.dtype)}))
         for way, drawn in ways.items()

@@ -15,7 +15,7 @@ from opsetlift.proof.inputs.filling import GENTLE, ValuePool
 from opsetlift.proof.inputs.floor import DiversityFloor, may_have_elements
 from opsetlift.proof.inputs.layouts import LONG, Layout, Layouts
 from opsetlift.proof.limits import is_floating
-from opsetlift.proof.shapes import BEARABLE, Dims, Shape, dims_of
+from opsetlift.proof.shapes import BEARABLE, Dims, Shape, dims_of, fixed_elements
 from opsetlift.specification import dtypes
 
 MANY = 64
@@ -38,6 +38,9 @@ SMALLEST_USUAL = 0.1
 
 SITE_SCALES = 4
 """So many smaller numbers of a site are tried as magnitudes."""
+
+MOST_KEPT = 1 << 16
+"""So many elements of inputs of fixed sizes a case may have beside others that is kept."""
 
 KEPT = 12
 """So many accepted cases are kept to be changed in one input."""
@@ -138,6 +141,7 @@ class Exploration:
         self.is_exploring = False
         """Whether what is tried may be left out: it is no longer tried where enough was."""
         self._elements = 0
+        self._fixed = fixed_elements(dims)
         self._results_of: dict[tuple[Shape, ...], str] = {}
         """For the shapes of inputs those of the outputs."""
 
@@ -164,7 +168,8 @@ class Exploration:
 
     def _keep(self, case: Case, shapes: Sequence[Any]) -> None:
         """Keep a case to be changed: of each shape of outputs the first ones, others in turn."""
-        if any(map(may_have_elements, shapes)) and sum(map(numpy.size, case.values.values())) <= BEARABLE:
+        size = sum(map(numpy.size, case.values.values()))
+        if any(map(may_have_elements, shapes)) and size <= BEARABLE + min(self._fixed, MOST_KEPT):
             if len(self.kept) >= KEPT:
                 same = [number for number, (other, _) in enumerate(self.kept) if other == shapes]
                 places = same or range(KEPT)

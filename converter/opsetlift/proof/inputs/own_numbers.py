@@ -6,7 +6,7 @@ Own numbers are those in constants and attributes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, pairwise, product
 from typing import Any
@@ -21,8 +21,11 @@ from opsetlift.proof.inputs.shape_controls import is_number
 from opsetlift.proof.limits import integer_limits, is_floating
 from opsetlift.proof.shapes import elements
 
-MANY_ROWS = 4096
-"""The open size of inputs that hold numbers around those of the site."""
+MANY_ROWS = (4096, 1024, 256, 64)
+"""The open size of inputs that hold numbers around those of the site: the first of these that the inputs may have."""
+
+MANY_ELEMENTS, MOST_TURNS_OF_MANY = 1024, 160
+"""So many elements such inputs have together where no size is open, in so many cases at most."""
 
 HALVES = 1024
 """So many multiples of halves of a number are tried."""
@@ -36,7 +39,7 @@ MOST_UNITS = 6
 MOST_TOLD_APART = 2
 """In so many layouts."""
 
-SMALLEST_SCALE, MOST_SCALES, TURNS_OF_POSITIONS = 1 / 64, 4, 12
+SMALLEST_SCALE, MOST_SCALES, TURNS_OF_POSITIONS = 1 / 64, 4, 24
 """Numbers of the site that scale positions, how many of them, and how often positions are drawn."""
 
 MODERATE = 1 / 64, 64
@@ -186,26 +189,44 @@ def try_own_indices(known: Exploration, attempt: Attempt) -> None:
 
 
 def try_many_own_numbers(known: Exploration, attempt: Attempt) -> None:
-    """Numbers of the site, those next to them and between them, of any sign, in the only input of floats.
+    """Numbers of the site, those next to them, between them and beyond, of any sign, in the only input of data.
 
-    Long rows come to most combinations of thresholds, as they stand in trees; labels tell which class wins.
+    Many rows come to most combinations of thresholds, as they stand in trees; labels tell which class wins.
     """
-    is_apt = known.kept and len(known.float_pools) == 1 and not known.is_brief
-    for name in known.float_pools if is_apt else ():
+    names = known.numeric(sorted(known.builder.pools.keys() - known.builder.controls))
+    for name in names if known.kept and len(names) == 1 and not known.is_brief else ():
         dtype = known.kept[0][1].values[name].dtype
         given = [one for one in (*known.numbers, *chain(*known.lists)) if math.isfinite(one)]
-        numbers = own_numbers(given, dtype)
-        numbers = numbers[numpy.isfinite(numbers)]
-        if not numbers.size:
+        if dtype.kind not in "iuf" or not given:
             continue
-        long = list(known.layouts.with_one_size(known.first_layout, MANY_ROWS)) if known.first_layout else []
-        cases = [known.builder.case(one, known.accepted.data, known.accepted.controls) for one in long]
-        for case in (*cases, *(known.any_kept()[1] for _ in range(TURNS_OF_OWN_NUMBERS))):
+        near = given if is_floating(dtype) else [end for one in given for end in (math.floor(one), math.ceil(one))]
+        numbers = own_numbers([*near, *_beyond(near)], dtype)
+        numbers = numbers[numpy.isfinite(numbers)]
+        cases = _with_many_rows(known)
+        size = max(1, numpy.size(known.kept[0][1].values[name]))
+        turns = min(max(TURNS_OF_OWN_NUMBERS, MANY_ELEMENTS // size), MOST_TURNS_OF_MANY) if numbers.size > 2 else 0
+        for case in (*cases, *(known.any_kept()[1] for _ in range(turns if not cases else TURNS_OF_OWN_NUMBERS))):
             like = case.values[name]
-            if isinstance(like, numpy.ndarray):
+            if isinstance(like, numpy.ndarray) and numbers.size:
                 drawn = _around(numbers, like, known.builder.rng)
                 filled = Case.of(case.layout, f"around own numbers in {name}", {**case.values, name: drawn})
                 attempt(replace(filled, is_plain=True))
+
+
+def _beyond(numbers: Sequence[float]) -> list[float]:
+    """Numbers below the least and above the greatest."""
+    least, greatest = min(numbers), max(numbers)
+    spread = (greatest - least) / 2 + 1
+    return [least - spread, greatest + spread]
+
+
+def _with_many_rows(known: Exploration) -> list[Case]:
+    """Cases with a long open size, as long as the inputs may be."""
+    for rows in MANY_ROWS if known.first_layout is not None else ():
+        layouts = list(known.layouts.with_one_size(known.first_layout, rows)) if known.first_layout else []
+        if layouts:
+            return [known.builder.case(one, known.accepted.data, known.accepted.controls) for one in layouts]
+    return []
 
 
 def _around(numbers: Array, like: Array, rng: numpy.random.Generator) -> Array:
@@ -213,6 +234,8 @@ def _around(numbers: Array, like: Array, rng: numpy.random.Generator) -> Array:
     place = rng.integers(numbers.size, size=like.shape)
     one, other = numbers[place], numbers[(place + 1) % numbers.size]
     with numpy.errstate(all="ignore"):
+        if not is_floating(like.dtype):
+            return numpy.asarray(one + rng.integers(-1, 2, like.shape).astype(like.dtype)).astype(like.dtype)
         single = one.astype(numpy.float32)
         beside = [numpy.nextafter(one, one.dtype.type(end)) for end in (-numpy.inf, numpy.inf)]
         beside += [numpy.nextafter(single, numpy.float32(end)) for end in (-numpy.inf, numpy.inf)]
@@ -254,7 +277,8 @@ def try_positions(known: Exploration, attempt: Attempt) -> None:
     A sampled point may lie on an element, between two, or outside of an image that is larger than any number drawn.
     """
     rng = known.builder.rng
-    scales = [1.0, *(one for one in known.numbers if SMALLEST_SCALE <= one < 1)][:MOST_SCALES]
+    own = [one if one > 1 else 1 / one for one in known.numbers if SMALLEST_SCALE <= one <= 1 / SMALLEST_SCALE]
+    scales = list(dict.fromkeys([1.0, *own]))[:MOST_SCALES]
     names = list(known.float_pools) if known.kept and not known.is_brief and 1 < len(known.inputs) <= MANY else []
     for name, turn in product(names[:MOST_MULTIPLIED], range(TURNS_OF_POSITIONS)):
         _, case = known.any_kept()
@@ -263,9 +287,9 @@ def try_positions(known: Exploration, attempt: Attempt) -> None:
         sizes = [size for shape in shapes for size in shape[-2:] if size > 1]
         if not sizes or not isinstance(like, numpy.ndarray) or not like.size:
             continue
-        size = sizes[int(rng.integers(len(sizes)))]
+        size = max(sizes) if turn % 2 else sizes[int(rng.integers(len(sizes)))]
         if turn % 3:
-            places = rng.integers(-1, 2 * size + 4, like.shape) / 2 / scales[int(rng.integers(len(scales)))]
+            places = rng.integers(-1, 3 * size + 4, like.shape) / 2 * scales[int(rng.integers(len(scales)))]
         else:
             places = rng.integers(-3 * size, 3 * size + 1, like.shape) / (2 * size)
         filling = f"positions of {size} elements in {name}"
