@@ -9,6 +9,8 @@ import pytest
 import opsetlift
 from opsetlift.evaluator import Evaluator
 from opsetlift.facts import ModelFacts
+from opsetlift.model.files import fault_found
+from opsetlift.reporting.inspection import inspect
 
 LIKE_THE_FIRST = [
     *("Abs", "Ceil", "Clip", "Elu", "Exp", "Floor", "HardSigmoid", "LeakyRelu", "Log", "Neg", "Reciprocal", "Relu"),
@@ -67,3 +69,20 @@ def test_open_sizes_stay_open() -> None:
     )
     facts = ModelFacts(model).graph
     assert [facts.shape(name) for name in "abc"] == [["N", 6, "H", 6], ["N", None], ["N", 3, None, 6]]
+
+
+def test_readers_of_what_onnx_does_not_infer_are_not_blamed() -> None:
+    """onnx's strict inference wants a type for each input, and gives none for what Relu-1 computes."""
+    source = onnx.parser.parse_model(
+        """<ir_version: 3, opset_import: ["": 5]> g (float[2,3,4] x) => (float[3,1,2] y)
+        { a = Relu (x)  b = Identity (a)  c = Transpose <perm = [1, 2, 0]> (b)  y = ReduceMean <axes = [1]> (c) }"""
+    )
+    assert fault_found(source) == ""
+    assert inspect(source).lowest_opsets is not None
+    assert [node.op_type for node in opsetlift.normalize(source).model.graph.node] == [
+        "Relu",
+        "Transpose",
+        "ReduceMean",
+    ]
+    source.graph.node[3].attribute[0].name = "axis"
+    assert "axis" in fault_found(source)

@@ -22,7 +22,7 @@ from opsetlift.model.files.tensors import all_tensors, is_external, stored_bytes
 from opsetlift.model.inlined_calls import with_calls_inlined
 from opsetlift.model.scopes import Container, imported_opsets, operators_of, subgraphs
 from opsetlift.specification.dtypes import dtype_name
-from opsetlift.specification.history import canonical_domain, definition
+from opsetlift.specification.history import Definition, canonical_domain, definition
 from opsetlift.support.onnx_errors import ONNX_ERRORS
 
 LARGEST_KEPT_TENSOR = 4096
@@ -124,6 +124,11 @@ def _check(model: ModelProto, base_dir: str | os.PathLike[str], foreign: _Operat
         _spell_out_defaults(container, imported_opsets(getattr(container, "opset_import", copied.opset_import)))
     with _in_one_sentence():
         flat = with_calls_inlined(copied)
+        if _has_nodes_without_inference(copied):
+            # Of what such a node gives nothing is known to onnx, which blames those that read it.
+            onnx.checker.check_model(copied)
+            onnx.shape_inference.infer_shapes(copied, check_type=True)
+            return
         is_inferred_here = incomplete or flat is not None or needs_parts(copied)
         onnx.checker.check_model(copied, full_check=not is_inferred_here)
         if incomplete:
@@ -142,9 +147,25 @@ def _can_be_given(model: ModelProto) -> bool:
     for spelt, operator in operators_of(graph.node):
         domain = canonical_domain(spelt)
         found = definition(domain, operator, opsets.get(domain, 0))
-        if found is None or found.takes_subgraphs or found.infers_through_body:
+        if found is None or found.takes_subgraphs or found.infers_through_body or _is_without_inference(found):
             return False
     return all(_is_small(tensor) and not is_external(tensor) for tensor in all_tensors(model))
+
+
+def _has_nodes_without_inference(model: ModelProto) -> bool:
+    """Whether there are such of first versions of operators, as models up to opset 5 have them, or of Compress."""
+    opsets = imported_opsets(model.opset_import)
+    found = (
+        definition(domain, operator, opsets.get(domain, 0))
+        for spelt, operator in operators_of(model.graph.node)
+        for domain in [canonical_domain(spelt)]
+    )
+    return any(one is not None and _is_without_inference(one) for one in found)
+
+
+def _is_without_inference(one: Definition) -> bool:
+    schema = one.schema
+    return not (schema.domain or schema.has_type_and_shape_inference_function or one.infers_through_body)
 
 
 @contextmanager
