@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy
+import onnx.parser
 import pytest
 
-from opsetlift import convert, convert_version, normalize, reach, verify
+from opsetlift import ConversionRefused, convert, convert_version, normalize, reach, verify
 from opsetlift.proof import prove_models
 from testing.small_models import minimum_model
 
@@ -91,3 +94,31 @@ def test_ai_onnx_may_be_named_once() -> None:
 def test_a_text_is_no_list_of_targets() -> None:
     with pytest.raises(TypeError, match=r"targets must be a list, as \['onnxruntime==1\.4'\]"):
         reach(minimum_model(), targets="onnxruntime==1.4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"normalize": 1}, TypeError, "normalize must be True, False or a list of passes"),
+        ({"rule_book": 3}, TypeError, "rule_book must be a RuleBook"),
+        ({"dtype_interface": "change"}, ValueError, "dtype_interface needs dtypes"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        convert(minimum_model(), to=18, **arguments)
+
+
+def test_a_refusal_can_be_pickled_and_copied() -> None:
+    """Processes of a pool hand it over so."""
+    with pytest.raises(ConversionRefused) as caught:
+        convert(refused_model(), target="opencv==4.14")
+    for again in (pickle.loads(pickle.dumps(caught.value)), copy.deepcopy(caught.value)):
+        assert again.refusals == caught.value.refusals
+        assert again.nearest is None
+
+
+def refused_model() -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 16]> g (string[N] x) => (string[N] y) { y = Identity (x) }'
+    )

@@ -249,6 +249,28 @@ class TestExecutors:
             ("first.onnx", "written", "proven"),
         ]
 
+    def test_threads_leave_the_standard_output_to_the_caller(self, zoo: Path, tmp_path: Path) -> None:
+        before = sys.stdout
+        with ThreadPoolExecutor(4) as executor:
+            convert_models(zoo, tmp_path / "out", to=13, cache=False, executor=executor)
+        assert sys.stdout is before
+        assert not sys.stdout.closed
+
+    def test_what_another_run_has_written_meanwhile_is_skipped(self, zoo: Path, tmp_path: Path) -> None:
+        class Late(Immediate):
+            """Begins when the output of each model is there."""
+
+            def submit(self, function: Any, /, *arguments: Any, **more: Any) -> Future[Any]:
+                target = tmp_path / "out" / "first.onnx"
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(b"precious")
+                return super().submit(function, *arguments, **more)
+
+        (zoo / "a" / "broken.onnx").unlink()
+        found = convert_models(zoo, tmp_path / "out", to=13, skip_existing=True, executor=Late())
+        assert {one.source.name: one.ending for one in found}["first.onnx"] is Ending.SKIPPED
+        assert (tmp_path / "out" / "first.onnx").read_bytes() == b"precious"
+
     @pytest.mark.slow
     def test_dask_distributed_works_as_well(self, zoo: Path, tmp_path: Path) -> None:
         distributed = pytest.importorskip("distributed")

@@ -372,3 +372,16 @@ class TestParts:
         assert read.stages[0].evidence.proof.parts.from_cache == 1
         found = verify(read, model, done.model)
         assert found.stages[0].evidence.proof.parts.from_cache == 0
+
+
+def test_files_of_others_in_the_folder_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict_cache, "_MOST_IN_A_FOLDER", 0)
+    converted()
+    (entry,) = entries(folder)
+    foreign = [entry.parent / name for name in ("notes.txt", "a" * 62, ".hidden", f"{'b' * 61}.json")]
+    for path in foreign:
+        path.write_text("precious")
+    for seed in range(3):
+        converted(MEANS.replace("Sin", "Cos"), seed=seed)
+        converted(seed=seed)
+    assert all(path.read_text() == "precious" for path in foreign)

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
+import onnx.parser
 import pytest
 from onnx import helper
 
@@ -114,6 +115,26 @@ def test_sarif_has_a_result_for_each_problem_and_a_rule_for_each_result():
     assert [one["ruleId"] for one in run["results"]] == ["opset"]
     locations = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]]
     assert set(locations) == {"new/new.onnx"}
+
+
+def test_sarif_has_addresses_and_not_paths():
+    name = "a b#c%.onnx"
+    saved(minimum_model(17), name)
+    assert main(["check", name, *ORT, "--sarif", "check.sarif"]) == 2
+    (run,) = json.loads(Path("check.sarif").read_text())["runs"]
+    (place,) = [one["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"][0]["locations"]]
+    assert place == "a%20b%23c%25.onnx"
+
+
+def test_a_remedy_that_would_be_refused_is_not_given(capsys):
+    source = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 16]> g (bfloat16[N] x) => (bfloat16[N] y) { y = Identity (x) }'
+    )
+    onnx.save(source, "narrow.onnx")
+    assert main(["check", "narrow.onnx", "--max-opset", "9"]) == 2
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "cannot be converted" in printed
+    assert "OUT.onnx" not in printed
 
 
 def test_names_cannot_break_the_files():

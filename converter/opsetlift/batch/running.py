@@ -13,6 +13,7 @@ from opsetlift.batch.planning import planned
 from opsetlift.batch.task import Ending, Result, Task, perform
 from opsetlift.batch.workers import Workers
 from opsetlift.pipeline.job import Options
+from opsetlift.support.arguments import whole_number
 from opsetlift.support.processes import cores
 
 
@@ -69,6 +70,7 @@ def convert_models(
     asked = Options.of(**given)
     if asked.passes is None:
         asked.need_a_destination()
+    workers_wanted = cores() if jobs is None else whole_number(jobs, "the number of jobs", least=1)
     tasks, results = planned(
         Path(source),
         Path(folder),
@@ -83,7 +85,7 @@ def convert_models(
     if executor is not None:
         results += _run(tasks, executor, report)
     elif tasks:
-        with Workers(min(len(tasks), jobs or cores())) as workers:
+        with Workers(min(len(tasks), workers_wanted)) as workers:
             results += _run(tasks, workers, report)
     return sorted(results, key=lambda result: result.source)
 

@@ -291,7 +291,6 @@ def normalize(
     ] = None,
     target: Annotated[
         Path | None,
-        Path | None,
         typer.Argument(metavar="OUT", help="File (or -o OUT), whose extension is the format, or folder."),
     ] = None,
     to: To = None,

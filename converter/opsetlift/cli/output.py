@@ -65,9 +65,9 @@ def show_json(content: object) -> None:
         stream.write(text + "\n")
 
 
-def show_versioned(content: Mapping[str, object], version: int = 1) -> None:
+def show_versioned(content: Mapping[str, object]) -> None:
     """`show_json` with the version of the schema, which is in cli/schemas/. Raises OutputLost."""
-    show_json({"schema_version": version, **content})
+    show_json({"schema_version": 1, **content})
 
 
 def _finite(content: object) -> object:

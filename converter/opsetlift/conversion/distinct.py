@@ -99,15 +99,14 @@ class Kinds:
     Args:
         facts: Those of the model.
         rule_book: The rules that are going to be applied.
-        depth: How many nodes before a node decide on it.
     """
 
-    def __init__(self, facts: ModelFacts, rule_book: RuleBook, depth: int = 0) -> None:
+    def __init__(self, facts: ModelFacts, rule_book: RuleBook) -> None:
         self._facts = facts
         self._index = facts.graph.index
         self._own = kinds_of_nodes(WalkState(facts.model, facts.model, {}, rule_book, facts=facts))
         self._producers = [[self._producer(name) for name in names] for names in self._index.inputs_by_node]
-        self._depth, self._kinds = depth, self._refined(depth)
+        self._depth, self._kinds = 0, self._refined(0)
 
     def at(self, depth: int) -> Kinds:
         """The kinds of nodes where so many nodes before a node decide on it."""

@@ -12,6 +12,7 @@ from opsetlift.pipeline.results import Conversion as Conversion
 from opsetlift.pipeline.results import conversion_of
 from opsetlift.pipeline.stages import STAGES, run
 from opsetlift.rulebook.book import RuleBook
+from opsetlift.support.arguments import of_kind
 from opsetlift.support.garbage import rarely_collected
 from opsetlift.targets import Target
 
@@ -80,7 +81,8 @@ def convert(
     """
     passes: Sequence[PassLike] | None = None
     if normalize is not False:
-        passes = ["default"] if normalize is True else normalize
+        wanted = "True, False or a list of passes"
+        passes = ["default"] if normalize is True else of_kind(normalize, Sequence, "normalize", wanted)
     options = Options.of(
         to=to,
         ir=ir,

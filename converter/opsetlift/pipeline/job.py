@@ -105,6 +105,10 @@ class Options:
         runtime = None if target is None else target_of(target)
         changes = of_kind(dtypes or {}, Mapping, "dtypes", "a mapping as {'int64': 'int32'}")
         policy = DtypePolicy.of(changes, dtype_interface) if changes else None
+        if rule_book is not None:
+            of_kind(rule_book, RuleBook, "rule_book", "a RuleBook")
+        if dtype_interface != KEEP and policy is None:
+            raise UnusableDtypes("dtype_interface needs dtypes")
         if policy is not None and exact:
             raise UnusableDtypes(f"{policy.shown} is never exact, so --exact refuses it")
         check_opsets(opsets or {})

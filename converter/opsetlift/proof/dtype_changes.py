@@ -32,6 +32,9 @@ from opsetlift.proof.trial import ITERATIONS
 from opsetlift.specification import dtypes
 from opsetlift.specification.wider_dtypes import holds
 
+_RUNS = 5
+"""On so many inputs both models run."""
+
 
 def prove_dtypes(
     original: ModelProto,
@@ -41,7 +44,6 @@ def prove_dtypes(
     *,
     interface: str,
     clamped: float = 0.0,
-    runs: int = 5,
     seed: int = 0,
     base_dir: str = "",
 ) -> DtypeProof:
@@ -57,7 +59,7 @@ def prove_dtypes(
         outcome=Outcome.UNPROVEN,
     )
     watched = _changed_values(ModelFacts(original, base_dir), ModelFacts(retyped, base_dir), changes)
-    comparison = _Comparison(original, result, watched, proof, clamped, runs, seed, base_dir)
+    comparison = _Comparison(original, result, watched, proof, clamped, _RUNS, seed, base_dir)
     generator = InputGenerator(_drawn(model_inputs(original), changes), [seed], rounding=True)
     proof.sentence = generator.obstacle
     generator.run(comparison.attempt)

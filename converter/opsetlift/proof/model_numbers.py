@@ -50,8 +50,6 @@ LEAST_BOUND, MOST_BOUNDS = 16, 4
 _LISTS_OF_CONSTANTS = {"value_ints": "int64", "value_floats": "float32"}
 """Attributes of a Constant that hold tables, with their dtypes."""
 
-Kind = tuple[int | str, ...]
-
 Found = TypeVar("Found", float, str)
 
 

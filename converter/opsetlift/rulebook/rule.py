@@ -217,11 +217,11 @@ def widen_values(*, like: int = 0) -> Rule:
     return Rule("cast through a wider type", cast_through_wider_type, for_lost_types=True)
 
 
-def widen_for_runtime(*, like: int = 0) -> Rule:
+def widen_for_runtime() -> Rule:
     """A fallback where the result does not hang on the dtype of the values: in one that the runtime computes."""
 
     def cast_through_a_dtype_with_a_kernel(site: Site) -> None:
-        widen_to_kernel(site, like=like)
+        widen_to_kernel(site, like=0)
 
     return Rule("cast through a dtype that the runtime computes", cast_through_a_dtype_with_a_kernel)
 

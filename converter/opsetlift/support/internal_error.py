@@ -73,9 +73,9 @@ class InternalError(OpsetLiftError):
         self.__cause__ = self.faults[0].error
 
 
-def internal_error(error: BaseException, what: str, module: str = "opsetlift") -> InternalError:
-    """The InternalError for one unexpected error."""
-    return InternalError([Fault(error, what, module)])
+def internal_error(error: BaseException, what: str) -> InternalError:
+    """The InternalError for one unexpected error of ours."""
+    return InternalError([Fault(error, what, "opsetlift")])
 
 
 def how_to_report(faults: Sequence[Fault]) -> str:

@@ -85,11 +85,11 @@ class Positions:
             return known.astype(numpy.int64)
         return value if self.site.dtype(value) == self.dtype else str(self.op.Cast(value, to=self.dtype))
 
-    def name(self, number: Number, hint: str = "positions") -> str:
+    def name(self, number: Number) -> str:
         """The tensor that holds the number in the dtype of the arithmetic."""
         if isinstance(number, str):
             return number
-        return self.site.constant(number.astype(numpy_dtype(self.dtype)), hint=hint)
+        return self.site.constant(number.astype(numpy_dtype(self.dtype)), hint="positions")
 
     def indices(self, number: Number) -> str:
         """The number as an int64 tensor."""

@@ -17,11 +17,10 @@ from opsetlift.model.arrays import Array
 
 @dataclass(frozen=True)
 class _Canvas:
-    """The output: `full_shape` is what the windows cover, `begin` how much of its start is cut off."""
+    """The output: `begin` is how much of the start of what the windows cover is cut off."""
 
     strides: Ints
     dilations: Ints
-    full_shape: Ints
     begin: Ints
     output_shape: Ints
 
@@ -110,7 +109,7 @@ def _canvas(call: Call, spatial: Ints, kernel_shape: Ints) -> _Canvas:
         # Where output_shape exceeds what the windows cover, ONNX's node tests have the zeros at the end.
     if min(wanted) < 0:
         call.fail(f"the pads cut more off than the windows cover, {list(full)}")
-    return _Canvas(strides, dilations, full, begin, wanted)
+    return _Canvas(strides, dilations, begin, wanted)
 
 
 def _wanted_shape(call: Call, spatial: Ints, strides: Ints, auto_pad: str, full: Ints) -> Ints | None:
