@@ -225,10 +225,14 @@ def scatter_the_cache_by_elements(site: Site) -> None:
     (axis,) = counted_from_front(site, [site.attribute("axis", -2)], rank, name="axis")
     indices = positions.column(positions.counted(extents[axis]), rank - 1 - axis)
     if site.input(2):
-        indices = positions.add(positions.column(positions.of(site.input(2)), rank - 1), indices)
-        if site.attribute("mode", "linear") == "circular":
-            length = sizes[axis]
-            size = length if isinstance(length, str) else int(length)
+        start, is_circular = positions.of(site.input(2)), site.attribute("mode", "linear") == "circular"
+        length = sizes[axis]
+        size = length if isinstance(length, str) else int(length)
+        if is_circular:
+            # First of the start alone: sums with it may overflow.
+            start = op.Mod(positions.name(start), divisor(site, op, size))
+        indices = positions.add(positions.column(start, rank - 1), indices)
+        if is_circular:
             indices = op.Mod(positions.name(indices), divisor(site, op, size))
     everywhere = op.Expand(positions.indices(indices), positions.shape(extents))
     op, dtype = site.op, site.dtype(0)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy
 
+from opsetlift.evaluator.errors import NotExecutable, Place
 from opsetlift.evaluator.kernels.axes import distinct_axes, int_list, lenient_int_list, nonnegative_axis, scalar
 from opsetlift.evaluator.kernels.registry import Call, kernel, negative_axes
 from opsetlift.model.arrays import Array
@@ -127,12 +128,17 @@ def transpose(call: Call, data: Array) -> Array:
     return data.transpose(permutation)
 
 
+_MOST_AXES = 32
+
+
 @kernel("Expand", since=(8, 13), changes=())
 def expand(call: Call, data: Array, shape: Array) -> Array:
     """Expand-8, 13: data broadcast with an int64 shape [rank]; the broadcast goes both ways."""
     requested = int_list(call, shape, "shape")
     if min(requested, default=0) < 0:
         call.fail(f"shape is {requested}; a dimension cannot be negative")
+    if len(requested) > _MOST_AXES:
+        raise NotExecutable(f"shape has {len(requested)} dimensions, and numpy broadcasts up to {_MOST_AXES}", Place())
     try:
         result_shape = numpy.broadcast_shapes(data.shape, tuple(requested))
     except ValueError:

@@ -380,7 +380,7 @@ def _are_finite(values: Mapping[str, Any], names: Sequence[str]) -> bool:
 def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
     """The extremes of integers in what controls shapes, in all elements or in one: exporters write them for an end."""
     rng = known.builder.rng
-    for one in known.inputs if known.kept else ():
+    for one in known.inputs if known.kept and not known.is_brief else ():
         if one.name not in known.builder.controls or not is_number(one):
             continue
         for number, is_everywhere, _ in product(EXTREMES, (True, False), range(TURNS_OF_EXTREMES)):

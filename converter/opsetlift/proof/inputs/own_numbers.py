@@ -18,7 +18,7 @@ from opsetlift.proof.inputs.cases import Attempt, Case
 from opsetlift.proof.inputs.exploration import LARGEST_INDEX, LARGEST_OWN, LARGEST_USUAL, MANY, Exploration
 from opsetlift.proof.inputs.filling import multiples, own_numbers, stretches
 from opsetlift.proof.inputs.shape_controls import is_number
-from opsetlift.proof.limits import integer_limits, is_floating
+from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 from opsetlift.proof.shapes import elements
 
 MANY_ROWS = (4096, 1024, 256, 64)
@@ -241,7 +241,9 @@ def _around(numbers: Array, like: Array, rng: numpy.random.Generator) -> Array:
         beside += [numpy.nextafter(single, numpy.float32(end)) for end in (-numpy.inf, numpy.inf)]
         between = one + (other - one) * rng.random(like.shape).astype(one.dtype)
         found = numpy.choose(rng.integers(8, size=like.shape), [one, one, single, *beside, between])
-        return numpy.asarray(found).astype(like.dtype)
+        # What is next to 0 vanishes in squares.
+        is_normal = numpy.abs(found) >= float(float_limits(like.dtype).smallest_normal)
+        return numpy.where(is_normal, found, 0).astype(like.dtype)
 
 
 def try_halves_in_order(known: Exploration, attempt: Attempt) -> None:
