@@ -37,8 +37,8 @@ from opsetlift.proof.limits import float_limits, integer_limits, is_floating
 EXTREMES = (2**63 - 1, -(2**63), 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**40)
 """What exporters write for an end, and what 32 bits do not hold."""
 
-TURNS_OF_EXTREMES = 2
-"""So often each of them."""
+TURNS_OF_EXTREMES, MOST_REJECTED_EXTREMES = 2, 3
+"""So often each of them, and how many the original may reject."""
 
 MOST_SHIFTED = 3
 """In so many cases it is found out whether any number may be added to an input."""
@@ -380,10 +380,15 @@ def _are_finite(values: Mapping[str, Any], names: Sequence[str]) -> bool:
 def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
     """The extremes of integers in what controls shapes, in all elements or in one: exporters write them for an end."""
     rng = known.builder.rng
-    for one in known.inputs if known.kept and not known.is_brief else ():
+    # A loop of so many runs would take seconds before it is rejected.
+    is_apt = known.kept and not known.is_brief and not known.iterates
+    for one in known.inputs if is_apt else ():
         if one.name not in known.builder.controls or not is_number(one):
             continue
+        rejected = 0
         for number, is_everywhere, _ in product(EXTREMES, (True, False), range(TURNS_OF_EXTREMES)):
+            if rejected >= MOST_REJECTED_EXTREMES:
+                break
             _, case = known.any_kept()
             value = case.values[one.name]
             if is_floating(value.dtype) or value.size < (1 if is_everywhere else 2):
@@ -392,7 +397,8 @@ def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
             if low <= number <= high:
                 drawn = value.copy()
                 drawn.reshape(-1)[slice(None) if is_everywhere else int(rng.integers(value.size))] = number
-                attempt(Case.of(case.layout, f"{number} in {one.name}", {**case.values, one.name: drawn}))
+                found = attempt(Case.of(case.layout, f"{number} in {one.name}", {**case.values, one.name: drawn}))
+                rejected += found is None
 
 
 def try_far_below(known: Exploration, attempt: Attempt) -> None:

@@ -106,6 +106,8 @@ class Exploration:
         self.is_brief = floor is Floor.BRIEF
         """Whether the inputs are those of whole models, of which fewer are tried."""
         self.limit = options.get("limit")
+        self.iterates = options.get("most_elements", LONG) < LONG
+        """Whether each input may take a run of a subgraph for each of its elements, or a thousand runs."""
 
         rng = numpy.random.default_rng(list(seed))
         self.builder = CaseBuilder(inputs, rng, rounding=rounding)
