@@ -354,6 +354,7 @@ class SiteProofs:
                     constants=met,
                     results=[sizes for sizes in declared.values() if sizes],
                     guesses=GUESSES if is_last else FEW_GUESSES,
+                    has_bodies=site.has_bodies,
                     most_elements=MOST_ITERATED if site.iterates else LONG,
                 )
                 sides.checked = declarations.checked(own_sizes=dims == site.dims, as_declared=as_declared)

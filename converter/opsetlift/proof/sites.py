@@ -237,6 +237,11 @@ class Site:
         return [kind and type_string(kind) if name else "" for name, kind in zip(names, kinds, strict=True)]
 
     @cached_property
+    def has_bodies(self) -> bool:
+        """Whether a side runs subgraphs."""
+        return any(map(_has_subgraphs, (*self.before, *self.after)))
+
+    @cached_property
     def iterates(self) -> bool:
         """Whether the result runs subgraphs where the original has none: a loop may go over each element."""
         return any(map(_has_subgraphs, self.after)) and not any(map(_has_subgraphs, self.before))

@@ -381,7 +381,7 @@ def try_extremes_in_controls(known: Exploration, attempt: Attempt) -> None:
     """The extremes of integers in what controls shapes, in all elements or in one: exporters write them for an end."""
     rng = known.builder.rng
     # A loop of so many runs would take seconds before it is rejected.
-    is_apt = known.kept and not known.is_brief and not known.iterates
+    is_apt = known.kept and not known.is_brief and not known.has_bodies
     for one in known.inputs if is_apt else ():
         if one.name not in known.builder.controls or not is_number(one):
             continue

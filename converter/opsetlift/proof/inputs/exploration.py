@@ -78,6 +78,8 @@ class Options(TypedDict, total=False):
     """The shapes that the outputs have to have."""
     limit: int | None
     """After so many accepted cases only required ones follow."""
+    has_bodies: bool
+    """Whether a side runs subgraphs, as often as its inputs say."""
     most_elements: int
     """How many elements the inputs may have together, where open sizes decide on it."""
 
@@ -106,8 +108,7 @@ class Exploration:
         self.is_brief = floor is Floor.BRIEF
         """Whether the inputs are those of whole models, of which fewer are tried."""
         self.limit = options.get("limit")
-        self.iterates = options.get("most_elements", LONG) < LONG
-        """Whether each input may take a run of a subgraph for each of its elements, or a thousand runs."""
+        self.has_bodies = options.get("has_bodies", False)
 
         rng = numpy.random.default_rng(list(seed))
         self.builder = CaseBuilder(inputs, rng, rounding=rounding)

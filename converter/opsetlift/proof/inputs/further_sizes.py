@@ -156,6 +156,6 @@ def try_consecutive_sizes(known: Exploration, attempt: Attempt) -> None:
         return
     sums = [one + other * times for one, other in product(known.model_sizes, repeat=2) for times in (1, 2)]
     near = [one + beside for one in sums for beside in (-1, 0, 1) if one + beside <= LARGEST_OWN]
-    for size in dict.fromkeys((*range(1, CONSECUTIVE), *near[:MOST_SUMS])) if not known.iterates else ():
+    for size in dict.fromkeys((*range(1, CONSECUTIVE), *near[:MOST_SUMS])) if not known.has_bodies else ():
         for layout in known.layouts.with_one_size(known.first_layout, size):
             attempt(known.builder.case(layout, known.accepted.data, known.accepted.controls))
