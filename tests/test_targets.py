@@ -216,6 +216,68 @@ never = ["Snpe"]
         with pytest.raises(TargetFileError, match=words):
             read_runtime("small", SMALL + form)
 
+    @pytest.mark.parametrize(
+        ("fact", "words"),
+        [
+            (
+                'open_dimensions = { are_taken = "false", source = "docs" }',
+                "open_dimensions: are_taken is true or false",
+            ),
+            ('functions = { are_taken = 0, source = "docs" }', "functions: are_taken is true or false"),
+            ('default_inputs = { are_constants = "no", source = "docs" }', "are_constants is true or false"),
+            ('ml_opset = { min = true, source = "docs" }', "must be integers"),
+            ('operators_lacking = { names = ["Lopp"], source = "docs" }', "there is no operator 'Lopp'.* 'Loop'?"),
+            (
+                'operators_lacking = { names = ["ai.onnx.ml.Scale"], source = "docs" }',
+                "no operator 'Scale'.* 'Scaler'?",
+            ),
+            ('constant_inputs = { names = ["TopK.k"], source = "docs" }', "TopK has no input 'k'"),
+            ('constant_inputs = { names = ["Topk.K"], source = "docs" }', "there is no operator 'Topk'"),
+            ('outputs_lost_where_read = { names = ["add"], source = "docs" }', "there is no operator 'add'"),
+            ('misread_producers = { names = ["x"], operators = ["Pool"], source = "docs" }', "no operator 'Pool'"),
+            ('shared_constants = { alone = ["MatMul.X"], source = "docs" }', "MatMul has no input 'X'"),
+            ('shared_constants = { as_values = ["Add after Mat"], source = "docs" }', "there is no operator 'Mat'"),
+        ],
+    )
+    def test_a_fact_that_would_never_hold_is_rejected(self, fact: str, words: str) -> None:
+        release = f'\n[[release]]\nversions = ["2.0"]\n{fact}\n'
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", SMALL + release)
+
+    @pytest.mark.parametrize(
+        ("lines", "words"),
+        [
+            ('operator = "averagepool"', "there is no operator 'averagepool'; did you mean 'AveragePool'?"),
+            ('operator = "AveragePool"\nversions = ["1"]', "no release of the file has the version '1'"),
+            ('operator = "AveragePool"\nattributes = { ceil = 1 }', "AveragePool has nothing of the name 'ceil'"),
+            ('operator = "AveragePool"\ngiven = ["axes"]', "AveragePool has nothing of the name 'axes'"),
+            ('operator = "AveragePool"\nafter = ["com.microsoft.QGemm", "Cov"]', "AveragePool has nothing of .* 'Cov'"),
+            ('operator = "AveragePool"\nchain = ["Add|Sup"]', "AveragePool has nothing of the name 'Sup'"),
+            ('operator = "QGemm"', "there is no operator 'QGemm'"),
+            ('operator = "Scaler"\ndomain = "ai.onnx.ml"\nabsent = ["scales"]', "Scaler has nothing .* 'scale'?"),
+        ],
+    )
+    def test_a_form_that_no_node_has_is_rejected(self, lines: str, words: str) -> None:
+        form = f'\n[[form]]\n{lines}\ntext = "computes no angles"\nsource = "docs"\n'
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", SMALL + form)
+
+    @pytest.mark.parametrize(
+        ("table", "words"),
+        [
+            ('[kernels.operators]\nAdd-7 = ["T: flot"]', "'flot' is not a dtype"),
+            ('versions = ["3.0"]\n[kernels.operators]\nAdd-7 = ["T: float"]', "the version '3.0'"),
+        ],
+    )
+    def test_kernels_that_nothing_would_ask_for_are_rejected(self, table: str, words: str) -> None:
+        with pytest.raises(TargetFileError, match=words):
+            read_runtime("small", f'{SMALL}\n[kernels]\nsource = "docs"\n{table}\n')
+
+    def test_a_quirk_of_no_release_is_rejected(self) -> None:
+        quirk = '\n[[quirk]]\ntext = "Odd."\nversions = ["3.0"]\nsource = "docs"\n'
+        with pytest.raises(TargetFileError, match=r"no release of the file has the version '3\.0'"):
+            read_runtime("small", SMALL + quirk)
+
     @pytest.mark.parametrize("most", ['"many"', "-1", "true", "0.5"])
     def test_how_many_channels_is_a_whole_number(self, most: str) -> None:
         release = f'\n[[release]]\nversions = ["2.0"]\ninputs_as_channels = {{ most = {most}, source = "docs" }}\n'

@@ -17,7 +17,8 @@ is declared once, in `converter/opsetlift/targets/form_keys/`, as the function t
 
 Beside `operator` (or `operators`), `text` and `source`, which every form has, it may limit `domain`, `versions` and
 `opsets`, as `{ min = 9, max = 12 }`. Inputs of operators that onnx does not define are named by their places, from "0"
-on.
+on. Operators of other domains than ONNX's are named with these, as "com.microsoft.QGemm". A name that ONNX does not
+have is an error.
 """
 
 _WRITTEN_AS = {bool: "true", int: "number", frozenset: "list", tuple: "list, in order", dict: "table"}

@@ -95,6 +95,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -103,12 +104,20 @@ from onnx.defs import OpSchema
 from opsetlift.model.files import ModelFileError
 from opsetlift.model.ir_version import FIRST_WITH_FUNCTIONS, OLDEST_IR_VERSION, minimum_for_opsets
 from opsetlift.specification.dtypes import numpy_dtype, tensor_type
-from opsetlift.specification.history import AI_ONNX, AI_ONNX_ML, CONVERTED_DOMAINS, Definition, histories
+from opsetlift.specification.history import (
+    AI_ONNX,
+    AI_ONNX_ML,
+    CONVERTED_DOMAINS,
+    Definition,
+    canonical_domain,
+    histories,
+)
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.text import printable
 from opsetlift.targets.form_keys import KEYS, Key
 from opsetlift.targets.forms import Form
 from opsetlift.targets.kernel_file import KernelFile, KernelFileError, parsed
+from opsetlift.targets.known_names import UnknownName, check_input, check_operator, check_part
 from opsetlift.targets.ranges import Range
 from opsetlift.targets.shared_constants import SharedConstants
 from opsetlift.targets.signature_file import SignatureFile
@@ -207,6 +216,7 @@ class _Reader:
         self.title = self._text("the file", content, "title")
         self._sources = content.get("sources", {})
         self._releases = content.get("release", [])
+        self._known_versions = frozenset(str(one) for release in self._releases for one in self._versions(release))
         contributed = content.get("contributed")
         self._contributed = self._read_contributed(contributed)
         self._contributed_source = self._source("contributed", contributed) if contributed else ""
@@ -222,8 +232,8 @@ class _Reader:
             self._target(str(version), release) for release in self._releases for version in self._versions(release)
         ]
 
-    def _versions(self, release: Mapping[str, Any]) -> list[Any]:
-        versions = release.get("versions")
+    def _versions(self, release: Any) -> list[Any]:
+        versions = release.get("versions") if isinstance(release, dict) else None
         if not isinstance(versions, list) or not versions or not all(re.search(r"\d", str(one)) for one in versions):
             raise self._fault("a release has to list its versions")
         return versions
@@ -235,6 +245,7 @@ class _Reader:
             if key != "versions":
                 self._check_keys(f"{where}, {key}", fact, _KEYS_OF_FACT[key])
                 self._source(f"{where}, {key}", fact)
+                self._check_flags(f"{where}, {key}", fact)
         like = "" if version in self._measured else self._last_measured_before(version)
         return Target(
             name=self._name,
@@ -252,7 +263,7 @@ class _Reader:
             **self._what_is_taken(release),
             operators_lacking=frozenset(
                 [
-                    *self._names(release, "operators_lacking"),
+                    *self._operators(release, "operators_lacking"),
                     *(name for name, since in self._contributed.items() if not since or version_key(version) < since),
                 ]
             ),
@@ -260,7 +271,7 @@ class _Reader:
             misread_endings=self._endings(where, release.get("misread_names", {"endings": []})),
             most_channels=self._most(where, release.get("inputs_as_channels", {"most": 0})),
             dtypes_read_raw=frozenset(map(self._dtype, self._names(release, "dtypes_read_raw"))),
-            outputs_lost_where_read=frozenset(self._names(release, "outputs_lost_where_read")),
+            outputs_lost_where_read=frozenset(self._operators(release, "outputs_lost_where_read")),
             outputs_kept_by=release.get("outputs_lost_where_read", {}).get("kept_by", "Max"),
             shared_constants=self._shared_constants(release.get("shared_constants")),
             misread_producers=self._misread_producers(release),
@@ -305,10 +316,8 @@ class _Reader:
         return (replace(one, takes_defaults_for_constants=True) for one in found)
 
     def _misread_producers(self, release: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-        operators = release.get("misread_producers", {}).get("operators", [])
-        if not isinstance(operators, list) or not all(isinstance(name, str) for name in operators):
-            raise self._fault("misread_producers: operators is a list of names")
-        return {name: frozenset(operators) for name in self._names(release, "misread_producers")}
+        operators = frozenset(self._operators(release, "misread_producers", "operators"))
+        return dict.fromkeys(self._names(release, "misread_producers"), operators)
 
     def _shared_constants(self, fact: Any) -> SharedConstants | None:
         if fact is None:
@@ -319,6 +328,10 @@ class _Reader:
                 raise self._fault(f"shared_constants: {key} is a list of names")
         if not any(places.values()):
             raise self._fault("shared_constants names no place where a constant is lost")
+        for spelt in (one for names in places.values() for place in names for one in place.split(" after ")):
+            operator, _, formal = spelt.partition(".")
+            with self._naming("shared_constants"):
+                check_input(operator, formal) if formal else check_operator(operator)
         return SharedConstants(**{key: frozenset(names) for key, names in places.items()})
 
     def _forms_of_absent_inputs(self, where: str, release: Mapping[str, Any]) -> list[Form]:
@@ -390,7 +403,7 @@ class _Reader:
         versions = (fact or {}).get("versions", [])
         if not isinstance(versions, list):
             raise self._fault("kernels: versions is a list of versions")
-        return frozenset(map(str, versions))
+        return frozenset(self._listed("kernels", versions))
 
     def _last_measured_before(self, version: str) -> str:
         earlier = [one for one in self._measured if version_key(one) < version_key(version)]
@@ -418,7 +431,9 @@ class _Reader:
     def _quirk(self, entry: Mapping[str, Any]) -> Quirk:
         self._check_keys("a quirk", entry, {"text", "versions", "source"})
         text = self._text("a quirk", entry, "text")
-        return Quirk(text, self._source(f"quirk {text!r}", entry), tuple(map(str, entry.get("versions", ()))))
+        where = f"quirk {text!r}"
+        versions = self._of_kind(where, "versions", entry.get("versions", []), tuple)
+        return Quirk(text, self._source(where, entry), self._listed(where, versions))
 
     def _forms_of(self, entries: Iterable[Mapping[str, Any]]) -> list[Form]:
         """The forms of a file; an entry that names several operators stands for one of each."""
@@ -437,15 +452,22 @@ class _Reader:
     def _form(self, entry: Mapping[str, Any]) -> Form:
         self._check_keys("a form", entry, _OF_ANY_FORM | KEYS.keys())
         operator = self._text("a form", entry, "operator")
-        where = f"form of {operator}"
+        where, domain = f"form of {operator}", entry.get("domain", AI_ONNX)
+        if not isinstance(domain, str):
+            raise self._fault(f"{where}: domain is a text")
+        with self._naming("form"):
+            check_operator(f"{domain}.{operator}")
+        keys = {name: self._form_value(where, KEYS[name], value) for name, value in entry.items() if name in KEYS}
+        with self._naming(where):
+            keys = {name: _checked(domain, operator, value) for name, value in keys.items()}
         return Form(
             operator=operator,
             text=self._text(where, entry, "text"),
             source=self._source(where, entry),
-            domain=entry.get("domain", AI_ONNX),
-            versions=tuple(map(str, self._of_kind(where, "versions", entry.get("versions", []), tuple))),
+            domain=canonical_domain(domain),
+            versions=self._listed(where, self._of_kind(where, "versions", entry.get("versions", []), tuple)),
             opsets=self._range(where, entry.get("opsets", {}), 1),
-            keys={name: self._form_value(where, KEYS[name], value) for name, value in entry.items() if name in KEYS},
+            keys=keys,
         )
 
     def _form_value(self, where: str, key: Key, value: Any) -> Any:
@@ -481,7 +503,7 @@ class _Reader:
 
     def _range(self, where: str, fact: Mapping[str, Any], first: int) -> Range:
         found = Range(fact.get("min", first), fact.get("max"))
-        if not isinstance(found.first, int) or not isinstance(found.last, int | None):
+        if type(found.first) is not int or type(found.last) not in (int, type(None)):
             raise self._fault(f"{where}: min and max must be integers")
         if found.first < first or (found.last is not None and found.last < found.first):
             raise self._fault(f"{where}: {found.first} to {found.last} is not a range that starts at {first} or later")
@@ -510,10 +532,27 @@ class _Reader:
             raise self._fault(f"{key}: {within} is a list of names")
         return names
 
+    def _operators(self, release: Mapping[str, Any], key: str, within: str = "names") -> list[str]:
+        names = self._names(release, key, within)
+        with self._naming(key):
+            for name in names:
+                check_operator(name)
+        return names
+
+    def _listed(self, where: str, versions: Iterable[Any]) -> tuple[str, ...]:
+        """Versions, each of which is one of a release in the file."""
+        found = tuple(map(str, versions))
+        for version in found:
+            if version not in self._known_versions:
+                raise self._fault(f"{where}: no release of the file has the version {version!r}")
+        return found
+
     def _input(self, name: str) -> tuple[str, str]:
         operator, separator, formal = name.partition(".")
         if not separator or not operator or not formal:
             raise self._fault(f"{name!r} is not an input; write it as TopK.K")
+        with self._naming("constant_inputs"):
+            check_input(operator, formal)
         return operator, formal
 
     def _dtype(self, name: str) -> str:
@@ -540,8 +579,33 @@ class _Reader:
         for key in table.keys() - set(known):
             raise self._fault(f"{where} has an unknown key {key!r}; the allowed keys are {', '.join(sorted(known))}")
 
+    def _check_flags(self, where: str, fact: Mapping[str, Any]) -> None:
+        for key in ("are_taken", "are_constants"):
+            if type(fact.get(key, True)) is not bool:
+                raise self._fault(f"{where}: {key} is true or false")
+
+    @contextmanager
+    def _naming(self, where: str) -> Iterator[None]:
+        """Raises TargetFileError for a name that ONNX does not have, with the place where it is used."""
+        try:
+            yield
+        except UnknownName as error:
+            raise self._fault(f"{where}: {error}") from error
+
     def _fault(self, sentence: str) -> TargetFileError:
         return TargetFileError(f"target {self._name}: {sentence}")
+
+
+def _checked(domain: str, operator: str, value: Any) -> Any:
+    """The value of a form's key; operators of domains beside ONNX's go without these. Raises UnknownName."""
+    if isinstance(value, dict):
+        for name in value:
+            check_part(domain, operator, name)
+    if not isinstance(value, frozenset | tuple):
+        return value
+    for name in (part for one in value if isinstance(one, str) for part in one.split("|")):
+        check_operator(name) if "." in name else check_part(domain, operator, name)
+    return type(value)(one.rpartition(".")[2] if isinstance(one, str) else one for one in value)
 
 
 def _has_optional_inputs(definition: Definition) -> bool:
