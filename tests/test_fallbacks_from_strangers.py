@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from onnx import GraphProto
+from onnx import GraphProto, TensorProto
 
 from opsetlift import ConversionRefused, convert
 from testing.conversion import model
@@ -159,6 +159,19 @@ def test_scales_for_each_column_are_kept_apart_from_a_quantized_product_before_1
     text = f"g (float[3,2] x) => (float[3,4] y) <{weights}> {{ {nodes} y = Mul (c, p) }}"
     assert operators(converted(text, "onnxruntime==1.4", opset=11))[-3:] == ["Neg", "Neg", "Mul"]
     assert "Neg" not in operators(converted(text, "onnxruntime==1.8", opset=11))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "target", "is_apart"), [("double", "1.5", 0), ("double", "1.6", 1), ("float", "1.6", 0)]
+)
+def test_scales_in_double_are_kept_apart_from_a_quantized_product_from_1_6_on(
+    dtype: str, target: str, is_apart: int
+) -> None:
+    cast = f"c = Cast <to = {getattr(TensorProto, dtype.upper())}> (i)"
+    nodes = f"i = MatMulInteger (x, w) {cast} y = Mul (c, s)"
+    text = f"g (uint8[3,2] x, int8[2,4] w, {dtype} s) => ({dtype}[3,4] y) {{ {nodes} }}"
+    found = converted(text, f"onnxruntime=={target}", opset=11)
+    assert operators(found).count("Neg") == 2 * is_apart
 
 
 @pytest.mark.parametrize("operator", ["Max", "Min"])

@@ -14,7 +14,7 @@ def prove_models(
     *,
     inputs: Data | None = None,
     expected: Data | None = None,
-    runs: int = 3,
+    runs: int = 5,
     seed: int = 0,
     ulps: int = 0,
     rtol: float = 0.0,
