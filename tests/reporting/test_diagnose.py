@@ -100,6 +100,25 @@ def test_with_a_model_each_command_is_tried(capsys: pytest.CaptureFixture[str]):
     jsonschema.validate(json.loads(capsys.readouterr().out), json.loads(text))
 
 
+@pytest.mark.parametrize(
+    ("message", "version", "remark"),
+    [
+        ("Unsupported model IR version: 8, max supported IR version: 7", "VERSION", "it is onnxruntime 1.3 to 1.8"),
+        (
+            "Opset 22 is under development and ... Current official support for domain ai.onnx is till opset 19.",
+            "1.16",
+            "",
+        ),
+    ],
+)
+def test_the_version_is_the_one_that_says_so_and_not_the_one_installed(message: str, version: str, remark: str):
+    (found,) = diagnose(message)
+    (command,) = (one for one in found.commands if "--for" in one.text)
+    assert command.text.endswith(f"--for onnxruntime=={version}")
+    assert command.remark.endswith(remark)
+    assert bool(command.remark) == bool(remark)
+
+
 def test_a_message_that_nobody_knows_is_no_answer(capsys: pytest.CaptureFixture[str]):
     assert main(["diagnose", "Segmentation fault"]) == 2
     assert "not known" in capsys.readouterr().err

@@ -25,6 +25,8 @@ from opsetlift.specification.dtypes import dtype_of_type, type_string
 from opsetlift.specification.history import canonical_domain, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.internal_error import InternalError
+from opsetlift.targets import catalogue
+from opsetlift.targets.target import is_part_of
 
 SCHEMA_VERSION = 1
 """Of the document that `diagnose --json` prints; reporting/diagnosis.schema.json describes it."""
@@ -136,11 +138,30 @@ def _words(one: Pattern, match: re.Match[str], model: ModelProto | None, target:
         words["introduction"] = str(history.introduction)
     if "type" in words:
         words["type"] = words["type"].lower()
-    words["target"] = target or f"{one.runtime}=={_installed(one.runtime) or _PLACEHOLDER}"
+    releases = _releases(one.runtime, words)
+    installed = _installed(one.runtime)
+    if installed is not None and releases and not any(is_part_of(installed, each) for each in releases):
+        # Another one said this, which is known where there is one alone.
+        installed = releases[0] if len(releases) == 1 else None
+    words["releases"] = f"{one.runtime} {' to '.join(dict.fromkeys((releases[0], releases[-1])))}" if releases else ""
+    words["target"] = target or f"{one.runtime}=={installed or _PLACEHOLDER}"
     dtype = words.get("type") or (_dtype_at(model, words) if model is not None else None)
     if dtype in NARROWER:
         words["dtype"] = f"{dtype}={NARROWER[dtype]}"
     return words
+
+
+def _releases(runtime: str, words: Mapping[str, str]) -> list[str]:
+    """The versions of a runtime whose newest opset or IR version is the one that a message states, if it states one."""
+    if "limit" not in words or runtime not in catalogue():
+        return []
+    domain, limit = words.get("domain"), int(words["limit"])
+    return [
+        target.version
+        for target in catalogue()[runtime].targets
+        for taken in [target.ir_versions if domain is None else target.opsets.get(canonical_domain(domain))]
+        if taken is not None and taken.last == limit
+    ]
 
 
 def _installed(runtime: str) -> str | None:
@@ -168,15 +189,16 @@ def _commands(one: Pattern, words: Mapping[str, str], model: ModelProto | None, 
             filled = {name: text.format_map(words) for name, text in way.items()}
         except KeyError:
             continue  # the message does not say it
-        yield _command(filled, model, path)
+        yield _command(filled, model, path, words["releases"])
 
 
-def _command(way: Mapping[str, str], model: ModelProto | None, path: Path | None) -> Command:
+def _command(way: Mapping[str, str], model: ModelProto | None, path: Path | None, releases: str) -> Command:
     source = str(path) if path is not None else _MODEL
     target = way.get("for")
     if target is not None and target.endswith(_PLACEHOLDER):
         text = f"opsetlift convert {source} {_OUT} --for {target}"
-        return Command(text, None, "put in the version of the runtime, or say --for here")
+        remark = "put in the version of the runtime, or say --for here"
+        return Command(text, None, f"{remark}: it is {releases}" if releases else remark)
     domain, _, opset = way.get("to", "").rpartition("=")
     sizes = dict(open_sizes(model)) if model is not None else {"batch": 1}
     try:
