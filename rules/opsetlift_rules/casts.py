@@ -11,7 +11,7 @@ from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
 from opsetlift.rulebook.site import Site, dtype_attribute, known_shape
 from opsetlift.specification.dtypes import element_type
 from opsetlift_rules.helpers import opsets
-from opsetlift_rules.helpers.dtype_groups import FLOATING, NARROW_INTEGERS
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS, FLOATING, NARROW_INTEGERS
 
 
 def convert_dtype_name_to_number(site: Site) -> None:
@@ -85,6 +85,13 @@ def compare_truncate_or_reshape(site: Site) -> None:
         site.set_input(0, whole)
 
 
+def put_a_maximum_behind(site: Site) -> None:
+    """Give the Max of what a Cast to floats gives and itself: an optimiser that looks behind the Cast stops there."""
+    if dtype_attribute(site, "to") in FIRST_FLOATS:
+        value = site.op.copy(site.input(0))
+        site.replace(site.op_at(opsets.BFLOAT16).Max(value, value))
+
+
 _WIDE_INTEGERS = frozenset(["int32", "uint32", "int64", "uint64"])
 
 _RANGES = (
@@ -113,5 +120,5 @@ INTRODUCTIONS = [
 ]
 
 FALLBACKS = [
-    Fallback("Cast", compare_truncate_or_reshape),
+    Fallback("Cast", compare_truncate_or_reshape, otherwise=put_a_maximum_behind),
 ]

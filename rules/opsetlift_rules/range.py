@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy
 
-from opsetlift.rulebook.rule import Introduction, Step, unchanged
-from opsetlift.rulebook.site import Operators, Site, dtype_attribute, widen
+from opsetlift.rulebook.rule import Fallback, Introduction, Step, unchanged
+from opsetlift.rulebook.site import Operators, Site, dtype_attribute, is_constant, widen
 from opsetlift.support.refusal import Why
 from opsetlift_rules.helpers import opsets
 from opsetlift_rules.helpers.counting import endless
+from opsetlift_rules.helpers.dtype_groups import FIRST_FLOATS
+from opsetlift_rules.helpers.separating import put_maxima_before
 from opsetlift_rules.helpers.signs import is_negative, is_positive
 
 _FLOATS = ("float", "double", "float16", "bfloat16")
@@ -56,6 +58,13 @@ def decompose_range(site: Site) -> None:
     else:
         numbers = numbers if dtype == "int64" else op.Cast(numbers, to=dtype)
         site.replace(op.Add(start, op.Mul(numbers, delta)))
+
+
+def put_maxima_before_computed_bounds(site: Site) -> None:
+    """Put the Max of a computed input of Range-11 and itself before it, for runtimes that infer another dtype of it."""
+    for position, value in enumerate(site.inputs):
+        if not is_constant(site, value):
+            put_maxima_before(site, position, dtypes=(*FIRST_FLOATS, "int32"))
 
 
 def _up_to(site: Site, op: Operators, count: str) -> str:
@@ -116,4 +125,8 @@ STEPS = [
 
 INTRODUCTIONS = [
     Introduction("Range", 11, down=decompose_range),
+]
+
+FALLBACKS = [
+    Fallback("Range", put_maxima_before_computed_bounds),
 ]

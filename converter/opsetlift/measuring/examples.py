@@ -7,6 +7,7 @@ single node of that version, and is left out.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,16 @@ OLDEST_OPSET = 7
 """What runtimes begin with: before it operators did not broadcast. Versions that end before it are left out."""
 
 MOST_ELEMENTS = 1 << 12
+_WITHOUT_SMALL_TESTS = (
+    "(float[2,4,3] x) => (float[2,4,3] y) { y = Mish (x) }",
+    "(float[2,4,3] x) => (float[2,4,1] y) { y = GlobalLpPool (x) }",
+    "(float[2,4,3] x) => (float[2,4,3] y) <float[2] s = {0.5, 2}, float[2] b = {1, -1}> "
+    "{ y = GroupNormalization <num_groups = 2> (x, s, b) }",
+    "(float[1,2,4,4] x) => (float[2,2,2,2] y) <float[2,5] r = {0, 0, 0, 3, 3, 0, 1, 1, 3, 2}> "
+    "{ y = MaxRoiPool <pooled_shape = [2, 2]> (x, r) }",
+)
+"""Of operators of opset 18 of which ONNX has no test, or none of this version with so few elements."""
+
 _FOLDERS_OF_OLD_TESTS = ("pytorch-converted", "pytorch-operator", "simple")
 
 
@@ -130,6 +141,11 @@ def _of_tests() -> Iterator[Example]:
             model = onnx.load(f"{test.model_dir}/model.onnx")
             yield from _example(test.name, model, _stored_inputs(str(test.model_dir), model))
 
+    for text in _WITHOUT_SMALL_TESTS:
+        model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> own {text}')
+        shape = [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim]
+        value = numpy.linspace(-3, 3, math.prod(shape), dtype=numpy.float32).reshape(shape)
+        yield from _example("own", model, [value])
     for model, value in traditional_models():
         yield from _example("traditional", model, [value])
 

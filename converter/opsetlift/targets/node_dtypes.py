@@ -11,15 +11,16 @@ from opsetlift.specification.operands import operands
 
 
 def dtypes_of(node: NodeProto, definition: Definition, scope: ScopeFacts) -> dict[str, str]:
-    """The dtypes that a node's type variables stand for; empty where one is not known, or is no tensor."""
+    """The dtypes that a node's type variables stand for, without those of sequences; empty where one is not known."""
     inputs, outputs = operands(node, definition)
     found: dict[str, str] = {}
     for one in (*inputs, *outputs):
         if one.variable not in definition.types_by_variable or one.variable in found:
             continue
         spelt = scope.type_string(one.name)
-        dtype = dtype_of_type(spelt) if spelt else None
-        if dtype is None:
+        if not spelt:
             return {}
-        found[one.variable] = dtype
+        dtype = dtype_of_type(spelt)
+        if dtype is not None:
+            found[one.variable] = dtype
     return found
