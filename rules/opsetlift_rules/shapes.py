@@ -374,8 +374,9 @@ def flatten_other_types_with_reshape(site: Site) -> None:
 def keep_between_reshapes_or_move_elements(site: Site) -> None:
     """Keep optimisers from moving a Transpose past what reads it; without a kernel, move its elements otherwise.
 
-    One that moves nothing passes its input on, as some take it for one that moves. One that gives the shape that it
-    reads is kept apart from what is before it, as a Reshape to that is left out.
+    One that moves nothing passes its input on, as some take it for one that moves. The order is written down where it
+    is left out. One that gives the shape that it reads is kept apart from what is before it, as a Reshape to that is
+    left out.
     """
     if not site.computes("Transpose", T=site.dtype(0)):
         move_elements(site)
@@ -384,6 +385,9 @@ def keep_between_reshapes_or_move_elements(site: Site) -> None:
     order = site.attribute("perm")
     if len(site.shape(0) or ()) == 1 or (order is not None and [*order] == [*range(len(order))]):
         site.replace(op.Identity(site.input(0)))
+        return
+    if order is None and site.shape(0) is not None:
+        site.set_attribute("perm", [*range(len(site.shape(0) or ()))][::-1])
         return
     if shape is not None and len(shape) > _IMAGE - 1 and known_shape(site, site.output(0)) == shape:
         put_maxima_before(site)

@@ -46,6 +46,16 @@ def not_read_by(place: Place, names: frozenset[str]) -> bool:
 
 
 @key(frozenset)
+def moved_unquantized_by(place: Place, names: frozenset[str]) -> bool:
+    """Operators of which one reads its first output, and gives what no QuantizeLinear reads."""
+    scope = place.scope
+    return any(
+        one.op_type in names and not _is_read_by(one, frozenset(["QuantizeLinear"]), scope)
+        for one in scope.index.readers(place.node.output[0])
+    )
+
+
+@key(frozenset)
 def second_not_read_by(place: Place, names: frozenset[str]) -> bool:
     """Operators none of which reads its second output in the model as it was given."""
     return not _is_read_by(place.node, names, place.scope, 1)
