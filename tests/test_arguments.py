@@ -102,6 +102,9 @@ def test_a_text_is_no_list_of_targets() -> None:
         ({"normalize": 1}, TypeError, "normalize must be True, False or a list of passes"),
         ({"rule_book": 3}, TypeError, "rule_book must be a RuleBook"),
         ({"dtype_interface": "change"}, ValueError, "dtype_interface needs dtypes"),
+        ({"prove": "no"}, TypeError, "prove must be True or False, not 'no'"),
+        ({"exact": 1}, TypeError, "exact must be True or False"),
+        ({"cache": None}, TypeError, "cache must be True or False"),
     ],
 )
 def test_what_cannot_be_meant_is_an_error(arguments: dict[str, Any], error: type[Exception], words: str) -> None:

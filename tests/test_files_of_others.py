@@ -19,6 +19,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from opsetlift import convert
 from opsetlift.cli import main
+from opsetlift.cli.errors import Interrupted, status_of
+from opsetlift.cli.signals import raised_as_exceptions
 from opsetlift.model.files import ModelFileError, load_model, neighbours, save_model, temporary
 from opsetlift.model.files.neighbours import mentioned
 from opsetlift.model.files.temporary import Temporary, remove_leftovers
@@ -805,3 +807,43 @@ def test_a_model_is_written_before_its_folder_is_locked(tmp_path: Path, monkeypa
     monkeypatch.setattr(Temporary, "sync", lambda one: events.append("sync") or sync(one))
     save_model(weighted_model(), tmp_path / "m.onnx")
     assert events[:2] == ["sync", "lock"]
+
+
+@pytest.mark.parametrize("name", ["opsetlift.toml", "pyproject.toml"])
+@pytest.mark.parametrize("place", [["o.onnx", "--certificate"], ["o.onnx", "--report"], []])
+def test_the_settings_are_no_target(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: list[str],
+    name: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = Path(name)
+    settings.write_text('to = ["18"]\n' if name == "opsetlift.toml" else '[tool.opsetlift]\nto = ["18"]\n')
+    before = settings.read_text()
+    onnx.save(minimum_model(), "m.onnx")
+    assert main(["convert", "m.onnx", *place, name, "--force"]) == 1
+    assert "this is the file of the settings" in capsys.readouterr().err
+    assert settings.read_text() == before
+    assert not Path("o.onnx").exists()
+
+
+class TestSignalsAtOddMoments:
+    def test_one_that_becomes_another_error_is_still_one(self) -> None:
+        error = RuntimeError("Error calling __set_name__ ...")
+        error.__cause__ = Interrupted(signal.SIGTERM)
+        assert status_of(error)[0] == 128 + signal.SIGTERM
+
+    def test_one_where_nothing_can_be_raised_comes_a_moment_later(self, capsys: pytest.CaptureFixture[str]) -> None:
+        class Ends:
+            def __del__(self) -> None:
+                signal.raise_signal(signal.SIGTERM)
+
+        def wait() -> None:
+            Ends()
+            time.sleep(30)
+
+        with raised_as_exceptions(), pytest.raises(Interrupted):
+            wait()
+        assert "Traceback" not in capsys.readouterr().err

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from opsetlift.batch.planning import NoModels, inputs
+from opsetlift.batch.planning import NoModels, inputs, planned
 from opsetlift.batch.running import convert_models
 from opsetlift.batch.summary import as_csv, as_json, counts
-from opsetlift.batch.task import Ending, Result
+from opsetlift.batch.task import Ending, Result, Task
 from opsetlift.cli.errors import DONE, INTERNAL, NOT_EQUIVALENT, REFUSED, UNUSABLE, Interrupted, UsageFault
-from opsetlift.cli.files import STANDARD_STREAM
+from opsetlift.cli.files import STANDARD_STREAM, noted_files
 from opsetlift.cli.output import complain, show
 from opsetlift.cli.output import table as table_of
 from opsetlift.cli.progress import progress_shown
@@ -55,7 +55,7 @@ def run_batch(
     for path in (folder, certificates):
         if path == STANDARD_STREAM:
             raise UsageFault("several models need a folder to go to, and - is standard output")
-    table = JobFiles(overwrite=overwrite)
+    table = noted_files(overwrite=overwrite)
     found = inputs(source, folder)
     if summary is not None:
         for path in found:
@@ -75,6 +75,9 @@ def run_batch(
                 so_far = ", ".join(f"{count} {ending}" for ending, count in endings.items())
                 tell(f"models: {so_far}", endings.total(), len(found))
 
+            if summary is not None:
+                tasks, _ = planned(source, folder, options, overwrite=overwrite, certificates=certificates)
+                _check_outputs(summary, tasks, table)
             results = convert_models(
                 source,
                 folder,
@@ -99,13 +102,18 @@ def run_batch(
 
 def _write_summary(summary: Path, results: Sequence[Result], table: JobFiles) -> None:
     """Raises ModelFileError where it cannot be written."""
-    for result in results:
-        if result.ending is Ending.WRITTEN and not table.is_free(result.target):
-            raise ModelFileError(
-                f"{summary}: this is the output of {result.source}; choose another file for the summary"
-            )
     _check_summary(summary, table)
     save_beside(summary, _SUMMARIES[summary.suffix.lower()](results).encode(), table)
+
+
+def _check_outputs(summary: Path, tasks: Sequence[Task], table: JobFiles) -> None:
+    """Raises ModelFileError where the summary is what a task writes."""
+    for task in tasks:
+        for path, what in ((task.target, "output"), (task.certificate, "certificate")):
+            if path is not None and not table.is_free(path):
+                raise ModelFileError(
+                    f"{summary}: this is the {what} of {task.source}; choose another file for the summary"
+                )
 
 
 def _check_summary(summary: Path, table: JobFiles) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from opsetlift.batch.planning import SUFFIX, models_of
 from opsetlift.cli.errors import DONE, REFUSED, UNUSABLE, UsageFault
-from opsetlift.cli.files import STANDARD_STREAM
+from opsetlift.cli.files import STANDARD_STREAM, noted_files
 from opsetlift.cli.output import complain, show, show_json
 from opsetlift.cli.progress import progress_shown
-from opsetlift.model.files import JobFiles, save_beside
+from opsetlift.model.files import save_beside
 from opsetlift.reporting.checking import Result, as_dict, as_junit, as_sarif, check
 from opsetlift.support.progress import tell
 from opsetlift.support.text import counted, printable
@@ -52,7 +52,7 @@ def check_files(
         raise UsageFault("check needs --for or --max-opset: what the models have to run in")
     targets = [find_target(one) for one in runtimes]
     paths = list(_paths(patterns))
-    files = JobFiles(overwrite=overwrite)
+    files = noted_files(overwrite=overwrite)
     for path in paths:
         files.read(path, f"the model {path}")
     reports = [(junit, "the JUnit file"), (sarif, "the SARIF file")]

@@ -41,8 +41,8 @@ class Interrupted(BaseException):
 
 def status_of(error: BaseException) -> tuple[int, list[str]]:
     """The exit status and the lines of the message."""
-    if isinstance(error, Interrupted):
-        return 128 + error.number, [f"interrupted; {error.what_is_written}"]
+    if (stopped := _interruption(error)) is not None:
+        return 128 + stopped.number, [f"interrupted; {stopped.what_is_written}"]
     if isinstance(error, OutputLost):
         return OUTPUT_LOST, [str(error)]
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
@@ -56,6 +56,13 @@ def status_of(error: BaseException) -> tuple[int, list[str]]:
     if isinstance(error, MemoryError):
         return UNUSABLE, ["there is not enough memory for this model"]
     return INTERNAL, _told(error if isinstance(error, InternalError) else internal_error(error, "a command"))
+
+
+def _interruption(error: BaseException | None) -> Interrupted | None:
+    """The signal that an error stands for: what is raised while a class is made becomes a RuntimeError."""
+    while error is not None and not isinstance(error, Interrupted):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _status_of_ours(error: OpsetLiftError) -> tuple[int, list[str]]:

@@ -11,6 +11,7 @@ from onnx import ModelProto
 
 from opsetlift.cli.errors import Interrupted, OutputLost, UsageFault
 from opsetlift.cli.output import write_bytes
+from opsetlift.cli.settings import settings_files
 from opsetlift.model.files import (
     CERTIFICATE,
     MODEL,
@@ -61,7 +62,7 @@ class CommandFiles:
         self._certificate = certificate
         self._report = report
         self._page: bytes | None = None
-        self._files = JobFiles(overwrite=overwrite)
+        self._files = noted_files(overwrite=overwrite)
         self._what_is_written = "nothing was written"
         self._left: Path | None = None
         if source != STANDARD_STREAM:
@@ -143,6 +144,14 @@ class CommandFiles:
     def page_stream(self) -> AbstractContextManager[object]:
         """Where the page goes: to standard error, where the model goes to standard output."""
         return redirect_stdout(sys.stderr) if self.target == STANDARD_STREAM else nullcontext()
+
+
+def noted_files(*, overwrite: bool) -> JobFiles:
+    """The files of a command; so far it reads those of the settings."""
+    files = JobFiles(overwrite=overwrite)
+    for path in settings_files():
+        files.read(path, "the file of the settings")
+    return files
 
 
 def model_or_path(path: Path) -> ModelProto | Path:

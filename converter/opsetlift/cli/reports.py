@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opsetlift.cli.errors import UsageFault
-from opsetlift.cli.files import STANDARD_STREAM
-from opsetlift.model.files import REPORT, JobFiles, save_beside
+from opsetlift.cli.files import STANDARD_STREAM, noted_files
+from opsetlift.model.files import REPORT, save_beside
 
 
 class ReportTarget:
@@ -24,7 +24,7 @@ class ReportTarget:
 
     def __init__(self, report: Path | None, sources: Sequence[Path], *, overwrite: bool) -> None:
         self._report = report
-        self._files = JobFiles(overwrite=overwrite)
+        self._files = noted_files(overwrite=overwrite)
         if report == STANDARD_STREAM:
             raise UsageFault("a report belongs to a file, and - is standard output; name a file")
         if report is None and overwrite:

@@ -111,6 +111,15 @@ def with_settings(arguments: Sequence[str]) -> list[str]:
     return made
 
 
+def settings_files() -> list[Path]:
+    """The file that commands in this folder take options from, if there is one: no target of any of them."""
+    try:
+        found = _found(Path.cwd())
+    except (UsageFault, FileNotFoundError):
+        return []
+    return [found.path] if found is not None else []
+
+
 def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments up to `--`, after which nothing is an option, and the others."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)

@@ -16,7 +16,7 @@ from opsetlift.pipeline.evidence import Converted, Evidence
 from opsetlift.pipeline.given import Model
 from opsetlift.proof import Certificate, VerdictCache, default_folder
 from opsetlift.rulebook.book import RuleBook
-from opsetlift.support.arguments import of_kind, opsets_of, whole_number, whole_number_or_none
+from opsetlift.support.arguments import of_kind, opsets_of, truth_value, whole_number, whole_number_or_none
 from opsetlift.targets import Target, target_of
 
 if TYPE_CHECKING:
@@ -100,6 +100,16 @@ class Options:
             ValueError: A number is too small.
             UnknownPass, UnknownTarget, UnreachableTarget, UnusableDtypes: What is asked for does not exist.
         """
+        exact, prove, require_proof, check, cache = (
+            truth_value(value, what)
+            for value, what in (
+                (exact, "exact"),
+                (prove, "prove"),
+                (require_proof, "require_proof"),
+                (check, "check"),
+                (cache, "cache"),
+            )
+        )
         opsets, ir = opsets_of(to), whole_number_or_none(ir, "the IR version")
         limit = whole_number_or_none(size_limit, "the limit of sizes", least=0)
         runtime = None if target is None else target_of(target)

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Mapping
 from typing import TypeVar
 
+import numpy
+
 Given = TypeVar("Given")
 
 
@@ -28,6 +30,13 @@ def whole_number(value: object, what: str, *, least: int | None = None) -> int:
 def whole_number_or_none(value: object, what: str, *, least: int | None = None) -> int | None:
     """`whole_number`, where None stands for none."""
     return None if value is None else whole_number(value, what, least=least)
+
+
+def truth_value(value: object, what: str) -> bool:
+    """A truth value as a bool, numpy's included. Raises TypeError for anything else: every text is true to Python."""
+    if not isinstance(value, (bool, numpy.bool_)):
+        raise TypeError(f"{what} must be True or False, not {value!r}")
+    return bool(value)
 
 
 def of_kind(value: Given, kind: type, what: str, shown: str) -> Given:
