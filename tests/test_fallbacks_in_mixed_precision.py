@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from opsetlift import convert
 from testing.conversion import model
@@ -71,6 +72,22 @@ def test_a_clip_of_double_behind_a_relu_is_computed_with_extremes(dtype: str, ta
 def test_mish_of_double_goes_back_to_opset_18(dtype: str, opset: int) -> None:
     found = converted(f"g ({dtype}[2,3] x) => ({dtype}[2,3] y) {{ y = Mish (x) }}", "onnxruntime==1.23", opset=20)
     assert (found.opset_import[0].version, operators(found)) == (opset, ["Mish"])
+
+
+@pytest.mark.parametrize(
+    ("behind", "target", "stays"),
+    [
+        ("y = Neg (p)", "1.22", True),
+        ("y = Neg (p)", "1.23", False),
+        ("m = ReduceMean (p) y = Sub (p, m)", "1.26", False),
+    ],
+)
+def test_squares_of_halves_that_belong_to_no_normalization_are_products(behind: str, target: str, stays: bool) -> None:
+    source = model(
+        f'<ir_version: 7, opset_import: ["": 13]> g (float16[2,3] x) => (float16[2,3] y) {{ p = Pow (x, two) {behind} }}'
+    )
+    source.graph.initializer.append(numpy_helper.from_array(numpy.array(2, numpy.float16), "two"))
+    assert ("Pow" in operators(convert(source, target=f"onnxruntime=={target}").model)) == stays
 
 
 def test_pooling_of_double_is_refused_where_it_is_computed_in_blocks_of_channels() -> None:
