@@ -83,6 +83,28 @@ def test_squares_of_halves_are_products(target: str, stays: bool) -> None:
     assert (operators(convert(source, target=f"onnxruntime=={target}").model) == ["Pow"]) == stays
 
 
+@pytest.mark.parametrize(
+    ("nodes", "shape", "target", "before"),
+    [
+        ("t = Transpose <perm = [1, 0, 2]> (x) y = MatMul (t, w)", (5, 3), "1.22", 0),
+        ("t = Transpose <perm = [1, 0, 2]> (x) y = MatMul (t, w)", (5, 3), "1.23", 1),
+        ("t = Transpose <perm = [1, 2, 0]> (x) s = Relu (t) y = MatMul (s, w)", (2, 3), "1.32", 1),
+        ("t = Transpose <perm = [1, 0, 2]> (x) y = MatMul (w, t)", (3, 2), "1.32", 1),
+        ("y = MatMul (x, w)", (5, 3), "1.32", 0),
+    ],
+)
+def test_a_matrix_of_halves_behind_a_transpose_is_a_stack(
+    nodes: str, shape: tuple[int, int], target: str, before: int
+) -> None:
+    head = '<ir_version: 7, opset_import: ["": 13]> g (float16[2,4,5] x) => (float16[a,b,c] y)'
+    source = model(f"{head} {{ {nodes} }}")
+    source.graph.initializer.append(numpy_helper.from_array(numpy.ones(shape, numpy.float16), "w"))
+    found = convert(source, target=f"onnxruntime=={target}")
+    assert operators(found.model).count("Unsqueeze") == before
+    assert found.certificate is not None
+    assert found.certificate.is_proven
+
+
 def test_pooling_of_double_is_refused_where_it_is_computed_in_blocks_of_channels() -> None:
     text = "g (double[1,8,4,4] x) => (double[1,8,2,2] y) { y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) }"
     refused(text, "onnxruntime==1.4", because="in blocks of channels")

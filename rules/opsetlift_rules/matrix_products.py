@@ -153,17 +153,23 @@ def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
     """Write the first of two stacks of matrices with as many dimensions as the second; vectors as matrices.
 
     Some runtimes leave the dimensions of size 1 out of the result that only the second stack has. A constant second
-    stack of several matrices is written as often as it is used, for those that repeat it otherwise.
+    stack of several matrices is written as often as it is used, for those that repeat it otherwise, and a constant
+    matrix of halves as a stack, for those that end where they move the axes of the first.
     """
     if _repeats_constant_matrices(site):
         return
     ranks = [site.rank(place, because="it says which dimensions the stacks of matrices have") for place in (0, 1)]
-    if not _ONE_MATRIX <= ranks[0] < ranks[1] or not site.computes("MatMul", T=site.dtype(0)):
+    fewer = 0 if ranks[0] < ranks[1] else 1
+    is_taken = site.dtype(0) == "float16" and is_constant(site, 1) if fewer else True
+    if (
+        not _ONE_MATRIX <= ranks[fewer] < ranks[1 - fewer]
+        or not is_taken
+        or not site.computes("MatMul", T=site.dtype(0))
+    ):
         multiply_vectors_as_matrices(site)
         return
-    added = site.constant(range(ranks[1] - ranks[0]), "int64")
-    first = site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(0), added)
-    site.set_input(0, first)
+    added = site.constant(range(ranks[1 - fewer] - ranks[fewer]), "int64")
+    site.set_input(fewer, site.op_at(opsets.AXES_AS_INPUTS).Unsqueeze(site.input(fewer), added))
 
 
 def _repeats_constant_matrices(site: Site) -> bool:
