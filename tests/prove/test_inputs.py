@@ -13,6 +13,7 @@ from onnx import TypeProto, helper
 
 from opsetlift.proof.inputs import Case, Enough, Floor, Input, InputGenerator
 from opsetlift.proof.inputs.filling import NEIGHBOURS, draw, in_words
+from opsetlift.proof.inputs.floor import halves
 from opsetlift.proof.special_values import every_value_of, special_values
 from opsetlift.specification.dtypes import element_type, numpy_dtype
 
@@ -454,3 +455,13 @@ def test_boxes_that_end_after_they_begin_are_tried_where_sites_round(seed: int) 
     found = run(Input("boxes", tensor("float", [1, 4])), rounding=True, seed=seed)
     boxes = [case.values["boxes"][0] for case in found.taken]
     assert sum((numpy.diff(box) > 0).all() and box[3] > 2 * box[1] for box in boxes) > 1
+
+
+def test_halves_tell_any_two_inputs_apart() -> None:
+    for count in (2, 3, 17, 40):
+        names = [str(number) for number in range(count)]
+        found = halves(names)
+        assert all(
+            any(one in half and other not in half for half in found) for one in names for other in names if one != other
+        )
+        assert len(found) <= 2 * count.bit_length()

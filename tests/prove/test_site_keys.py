@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy
 import pytest
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import opsetlift
 from opsetlift.evaluator.kernel_step import NodeCall
 from opsetlift.facts import ModelFacts, inference, scope
 from opsetlift.proof.inputs import Case, Input, InputGenerator
 from opsetlift.proof.scopes import paired_scopes
-from opsetlift.proof.signature import Key
+from opsetlift.proof.signature import Key, Numbering, node_key
 from opsetlift.proof.site_keys import SiteKeys
 from opsetlift.proof.sites import Site
 from opsetlift.proof.type_numbers import TypeNumbers
@@ -291,3 +291,11 @@ def test_nodes_of_one_model_share_a_key_only_where_nothing_differs() -> None:
         assert key is not None
         alike[key] = alike.get(key, "") + name
     assert sorted(alike.values()) == ["ab", "e", "f", "h", "i", "jk", "l", "o", "p", "q", "r", "s", "t"]
+
+
+def test_the_name_of_a_tensor_in_an_attribute_tells_no_nodes_apart() -> None:
+    def key(name: str, number: float) -> Key:
+        value = helper.make_tensor(name, TensorProto.FLOAT, [1], [number])
+        return node_key(helper.make_node("ConstantOfShape", ["x"], ["y"], value=value), Numbering())
+
+    assert key("one", 1) == key("other", 1) != key("one", 2)

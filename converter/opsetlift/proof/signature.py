@@ -54,6 +54,8 @@ def _attribute_key(attribute: AttributeProto, number: Numbering) -> Key:
         return attribute.name, _graph_key(attribute.g, number)
     if attribute.type == AttributeProto.GRAPHS:
         return attribute.name, tuple(_graph_key(graph, number) for graph in attribute.graphs)
+    if attribute.type == AttributeProto.TENSOR and attribute.t.name:
+        return attribute.name, tensor_key(attribute.t)
     return attribute.name, digest(attribute.SerializeToString(deterministic=True))
 
 

@@ -33,6 +33,9 @@ FEW_NUMBERS = 16
 FAR_NUMBERS = (2**24 - 1, 2**31 - 3, -(2**31) - 3, 2**53 - 1, -(2**53) - 3, 2**63 - 100, -(2**63) + 100)
 """Where numbers that sizes depend on are moved to together, if the sizes stay as they are."""
 
+MANY = 16
+"""More inputs are not changed one at a time, but in halves."""
+
 MOST_REQUIRED = 400
 """So many attempts are made to have the required values of one input accepted."""
 
@@ -105,11 +108,19 @@ class DiversityFloor:
 
     def complete(self, attempt: Attempt) -> None:
         """Try what the floor requires: each value that was not accepted so far, at last as the only change."""
-        for one in self._builder.inputs:
-            tally = self._tallies.get(one.name)
-            if tally is None or one.controls_shapes or one.name not in self._bases:
-                continue
-            if self._may_be_size(one) and self._sizes_follow([one.name], attempt):
+        measured = [
+            one
+            for one in self._builder.inputs
+            if one.name in self._tallies and not one.controls_shapes and one.name in self._bases
+        ]
+        may_be_sizes = [one.name for one in measured if self._may_be_size(one)]
+        if len(measured) > MANY:
+            if may_be_sizes and not self._sizes_follow(may_be_sizes, attempt):
+                may_be_sizes = []
+            self._try_required_in_halves([one.name for one in measured if one.name not in may_be_sizes], attempt)
+        for one in measured:
+            tally = self._tallies[one.name]
+            if one.name in may_be_sizes and self._sizes_follow([one.name], attempt):
                 tally.role = CONTROLS_SHAPES
             else:
                 self._try_required(one.name, tally, attempt)
@@ -136,17 +147,18 @@ class DiversityFloor:
         """All data inputs full of one value: a bound, or a sum beyond its dtype, shows where no element is below it."""
         inputs = {one.name: one for one in self._builder.inputs}
         names = [name for name in self.data if inputs[name].type.HasField("tensor_type")]
+        if not names:
+            return
+        base = self._bases[names[0]].case
+        each = halves(names) if len(names) > MANY else [[name] for name in names]
         for strategy in ("zeros", "ones") if self._builder.rounding else UNIFORM:
-            for kept in [None, *names] if len(names) > 1 else [None]:
-                base = self._bases[names[0]].case if names else None
-                if base is None:
-                    return
+            for kept in [[], *each] if len(names) > 1 else [[]]:
                 filled = {
                     name: draw(strategy, inputs[name].dtype or "", numpy.shape(base.values[name]), self._builder.rng)
                     for name in names
-                    if name != kept
+                    if name not in kept
                 }
-                label = in_words(strategy) + (f" but for {kept}" if kept else "")
+                label = in_words(strategy) + (f" but for {kept[0]}{' and others' * (len(kept) > 1)}" if kept else "")
                 attempt(Case.of(base.layout, label, {**base.values, **filled}, is_required=True))
 
     @property
@@ -175,6 +187,27 @@ class DiversityFloor:
                     tally.reject(group[0])
                 else:
                     groups += [group[len(group) // 2 :], group[: len(group) // 2]]
+
+    def _try_required_in_halves(self, names: Sequence[str], attempt: Attempt) -> None:
+        """Do the same for half of many inputs at a time, so that each has its values where any other one has not."""
+        if not names or self._builder.rounding:
+            return
+        base = self._bases[names[0]].case
+        rounds: list[dict[str, Any]] = []
+        for name in names:
+            count = next((array.size for array in tensors_in(base.values[name]) if array.size), 0)
+            size, untried = min(count, SCANNED), self._tallies[name].untried()
+            for number, start in enumerate(range(0, len(untried), size) if size else ()):
+                places = self._builder.rng.permutation(size).tolist()
+                changed = with_values(base.values[name], untried[start : start + size], places)
+                if number == len(rounds):
+                    rounds.append({})
+                rounds[number][name] = base.values[name] if changed is None else changed
+        for half in halves(names):
+            for changes in rounds:
+                together = {**base.values, **{name: changes[name] for name in half if name in changes}}
+                label = f"required values of {half[0]} and others"
+                attempt(Case.of(base.layout, label, together, is_required=True))
 
     def _try_together(self, attempt: Attempt) -> None:
         """Accepted values of all data inputs at once: a difference may take two of them."""
@@ -251,6 +284,17 @@ class DiversityFloor:
                 if not self._sizes_follow(chosen, attempt):
                     for number in FAR_NUMBERS:
                         attempt_moved(self._bases[chosen[0]].case, chosen, number, attempt)
+
+
+def halves(names: Sequence[str]) -> list[list[str]]:
+    """Halves of some names, such that of any two each is once in one without the other."""
+    bits = range(max(len(names) - 1, 1).bit_length())
+    return [
+        half
+        for bit in bits
+        for side in (0, 1)
+        if (half := [name for place, name in enumerate(names) if place >> bit & 1 == side])
+    ]
 
 
 def may_have_elements(shape: Any) -> bool:
