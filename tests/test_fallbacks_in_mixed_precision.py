@@ -159,3 +159,43 @@ def test_sequences_of_other_dtypes_are_the_parts_themselves(dtype: str, target: 
     text = f"g ({dtype}[2,3] x) => ({dtype}[2,3] y) {{ s = SplitToSequence (x) y = ConcatFromSequence <axis = 0> (s) }}"
     found = operators(converted(text, f"onnxruntime=={target}", opset=12))
     assert found == (["SplitToSequence", "ConcatFromSequence"] if is_taken else ["Split", "Concat"])
+
+
+@pytest.mark.parametrize(
+    ("node", "behind", "target", "opset", "stays"),
+    [
+        ("DequantizeLinear (q, s)", "Transpose <perm = [1, 0]> (d)", "1.10", 13, True),
+        ("DequantizeLinear (q, s)", "Transpose <perm = [1, 0]> (d)", "1.11", 13, False),
+        ("DequantizeLinear (q, s)", "Reshape (d, h)", "1.32", 21, False),
+        ("DequantizeLinear (q, s)", "Sigmoid (d)", "1.32", 13, True),
+        ("DequantizeLinear (q, s, z)", "Slice (d, b, e)", "1.26", 21, True),
+        ("DequantizeLinear (q, s, z)", "Slice (d, b, e)", "1.27", 21, False),
+        ("DequantizeLinear (q, s, z)", "Slice (d, b, e)", "1.27", 20, True),
+        ("DequantizeLinear (q, s, z)", "MaxPool <kernel_shape = [2]> (d)", "1.32", 21, False),
+    ],
+)
+def test_dequantized_values_that_are_moved_and_not_quantized_again_are_products(
+    node: str, behind: str, target: str, opset: int, stays: bool
+) -> None:
+    constants = "float s = {0.5}, int8 z = {3}, int64[3] h = {4, 3, 2}, int64[1] b = {0}, int64[1] e = {1}"
+    shape = "2,3,4" if "Pool" in behind or "Reshape" in behind else "3,4"
+    text = f"g (int8[{shape}] q) => (float y) <{constants}> {{ d = {node} y = {behind} }}"
+    text = text.replace("(float y)", f"(float[{','.join('abc'[: shape.count(',') + 1])}] y)")
+    found = operators(converted(text, f"onnxruntime=={target}", opset=opset))
+    assert ("DequantizeLinear" in found) == stays
+    assert ("Mul" in found) != stays
+
+
+def test_dequantized_values_that_are_quantized_again_stay() -> None:
+    text = """g (int8[3,4] q) => (int8[4,3] y) <float s = {0.5}, int8 z = {3}>
+        { d = DequantizeLinear (q, s, z) t = Transpose <perm = [1, 0]> (d) y = QuantizeLinear (t, s, z) }"""
+    found = operators(converted(text, "onnxruntime==1.32", opset=21))
+    assert found == ["DequantizeLinear", "Transpose", "QuantizeLinear"]
+
+
+@pytest.mark.parametrize(("target", "is_written"), [("1.16", False), ("1.17", True), ("1.30", True), ("1.31", False)])
+def test_a_transpose_behind_a_dequantization_has_its_order(target: str, is_written: bool) -> None:
+    text = """g (int8[2,4] q) => (float[4,2] y) <float[4] s = {1, 2, 3, 4}, int8[4] z = {0, 0, 0, 0}>
+        { d = DequantizeLinear <axis = 1> (q, s, z) y = Transpose (d) }"""
+    transpose = converted(text, f"onnxruntime=={target}").graph.node[-1]
+    assert [one.name for one in transpose.attribute] == ["perm"] * is_written
