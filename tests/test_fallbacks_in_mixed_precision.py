@@ -165,7 +165,7 @@ def test_sequences_of_other_dtypes_are_the_parts_themselves(dtype: str, target: 
     ("node", "behind", "target", "opset", "stays"),
     [
         ("DequantizeLinear (q, s)", "Transpose <perm = [1, 0]> (d)", "1.10", 13, True),
-        ("DequantizeLinear (q, s)", "Transpose <perm = [1, 0]> (d)", "1.11", 13, False),
+        ("DequantizeLinear (q, s)", "Transpose <perm = [1, 0]> (d)", "1.11", 13, True),
         ("DequantizeLinear (q, s)", "Reshape (d, h)", "1.32", 21, False),
         ("DequantizeLinear (q, s)", "Sigmoid (d)", "1.32", 13, True),
         ("DequantizeLinear (q, s, z)", "Slice (d, b, e)", "1.26", 21, True),

@@ -19,6 +19,7 @@ from opsetlift_rules.helpers.broadcasting import computes_a_vector_as_a_row
 from opsetlift_rules.helpers.quantized_arithmetic import cast, dequantized, quantized
 
 _WIDE = ("int16", "uint16", "int4", "uint4")
+_BYTES_AND_WIDE = ("int8", "uint8", *_WIDE)
 
 
 def _result(site: Site) -> str:
@@ -60,10 +61,14 @@ def decompose_blocks_and_wide_results(site: Site) -> None:
     site.remove_attribute("block_size")
     site.remove_attribute("output_dtype")
     if not site.input(2) and to != "uint8":
-        scale = known_shape(site, 1)
-        op = site.op
-        shape = op.Shape(site.input(1)) if scale is None else site.constant(scale, "int64", "shape")
-        site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=to), "zero_point"))
+        _write_zero_point(site, to)
+
+
+def _write_zero_point(site: Site, dtype: str) -> None:
+    """Write down that the zero points are 0."""
+    scale, op = known_shape(site, 1), site.op
+    shape = op.Shape(site.input(1)) if scale is None else site.constant(scale, "int64", "shape")
+    site.set_input(2, site.folded(lambda: op.Cast(op.ConstantOfShape(shape), to=dtype), "zero_point"))
 
 
 def divide_narrow_floats_first(site: Site) -> None:
@@ -182,14 +187,22 @@ def decompose_dequantization(site: Site) -> None:
 
 
 def quantize_in_rows(site: Site) -> None:
-    """Decompose QuantizeLinear; a vector becomes a matrix of one row before, as some runtimes take it for a column."""
-    if site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
+    """Decompose QuantizeLinear; a vector becomes a matrix of one row before, as some runtimes take it for a column.
+
+    A zero point that only output_dtype implies is written down, as some take it for one of uint8.
+    """
+    if not site.input(2) and site.attribute("output_dtype", 0) and _result(site) in _BYTES_AND_WIDE:
+        _write_zero_point(site, _result(site))
+        site.remove_attribute("output_dtype")
+    elif site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
         decompose_quantization(site)
 
 
 def dequantize_in_rows(site: Site) -> None:
-    """Decompose DequantizeLinear, likewise."""
-    if site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
+    """Decompose DequantizeLinear, likewise; a zero point that is left out is written down."""
+    if not site.input(2) and site.dtype(0) in _BYTES_AND_WIDE:
+        _write_zero_point(site, site.dtype(0))
+    elif site.attribute("block_size", 0) or not computes_a_vector_as_a_row(site, **_second_axis(site)):
         decompose_dequantization(site)
 
 
