@@ -46,6 +46,11 @@ class TestLayerNormalizationsBehindACast:
         found = converted(text, f"onnxruntime=={release}", opset=opset).graph.node
         assert [node.op_type for node in found][:3] == ["Cast", *(["Max"] if is_apart else []), "ReduceMean", "Sub"][:3]
 
+    def test_get_a_maximum_before_a_copy_too(self) -> None:
+        text = "g (float16[2,8] x) => (float[2,8] y) <float two = {2}, float e = {0.001}> { a = Cast <to = 1> (x) "
+        found = converted(f"{text} c = Identity (a) {LAYER_NORMALIZATION} }}", "onnxruntime==1.32", opset=17).graph.node
+        assert [node.op_type for node in found][:3] == ["Cast", "Max", "Identity"]
+
     def test_stay_where_nothing_else_reads_the_cast(self) -> None:
         text = "g (float16[2,8] x) => (float[2,1] y) { c = Cast <to = 1> (x) y = ReduceMean <axes = [-1]> (c) }"
         assert operators(converted(text, "onnxruntime==1.32", opset=17)) == ["ReduceMean"]

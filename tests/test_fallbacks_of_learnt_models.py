@@ -106,8 +106,6 @@ def test_classes_without_votes_get_some_of_0() -> None:
 @pytest.mark.parametrize(
     ("votes", "weights", "more", "last", "sentence"),
     [
-        ("0 0", [0.5, 0.25], ', post_transform = "LOGISTIC"', "1.25", "leaves the logistic function out"),
-        ("0 0", [-0.5, 0.25], "", "0.4", "gives the same sign to the scores of two classes"),
         ("01 01", [0.5, 0.25, 0.5, 0.5], "", "1.2", "mixes up class and scores"),
         ("0 0", [0.5, 0.25], ", base_values = [0.5, 0.25]", "1.2", "mixes up class and scores"),
         ("0 0", [0.5, 0.25], ', post_transform = "PROBIT"', "0.4", "computes PROBIT otherwise"),
@@ -119,6 +117,28 @@ def test_two_classes_are_refused_where_releases_mix_them_up(
     before = classifier(votes, weights, 2, more)
     assert sentence in refusal(before, f"onnxruntime=={last}")
     assert operators(convert(before, target="onnxruntime==1.30").model) == ["TreeEnsembleClassifier"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "more", "last", "first"),
+    [
+        ([0.5, 0.25], ', post_transform = "LOGISTIC"', "1.27", "1.28"),
+        ([-0.5, 0.25], "", "1.1", "1.2"),
+        ([0.5, 0.25], ", base_values = [0.5]", "1.27", "1.28"),
+        ([0.5, 0.25], "", "1.26", "1.25"),
+    ],
+)
+def test_one_score_of_two_classes_is_a_target_where_releases_give_another(
+    weights: list[float], more: str, last: str, first: str
+) -> None:
+    before = classifier("0 0", weights, 2, more)
+    conversion = convert(before, target=f"onnxruntime=={last}")
+    found = operators(conversion.model)
+    assert "TreeEnsembleClassifier" not in found
+    assert found.count("TreeEnsembleRegressor") == 1
+    assert conversion.certificate is not None
+    assert conversion.certificate.is_proven
+    assert operators(convert(before, target=f"onnxruntime=={first}").model) == ["TreeEnsembleClassifier"]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,6 @@ class TestQuantizedProducts:
             "g (int8[2,3] x, int8[3,4] w) => (int32[2,4] y) { y = MatMulInteger (x, w) }",
             "g (uint8[2,3] x, int8[3,4] w, uint8 p, int8 q) => (int32[2,4] y) { y = MatMulInteger (x, w, p, q) }",
             "g (int8[1,1,4,4] x, int8[1,1,2,2] w) => (int32[1,1,3,3] y) { y = ConvInteger (x, w) }",
-            "g (uint8[4] x) => (float[4] y) <float s = {0.5}> { y = DequantizeLinear (x, s) }",
             (
                 "g (int8[2,3] x, int8[3,4] w, float a, int8 p, float b, int8 q, float c, int8 r) => (int8[2,4] y) "
                 "{ y = QLinearMatMul (x, a, p, w, b, q, c, r) }"
@@ -938,3 +937,9 @@ class TestListsThatAreLeftOut:
     def test_products_that_the_runtime_has_stay(self) -> None:
         text = "g (float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.LinearRegressor <coefficients = [1.0, 2.0]> (x) }"
         assert operators(converted(text, "onnxruntime==1.10", opset=9, ml_opset=1)) == ["LinearRegressor"]
+
+
+def test_a_zero_point_that_is_left_out_is_written_down() -> None:
+    text = "g (uint8[4] x) => (float[4] y) <float s = {0.5}> { y = DequantizeLinear (x, s) }"
+    (node,) = converted(text, "onnxruntime==1.1", opset=11).graph.node
+    assert (node.op_type, len(node.input)) == ("DequantizeLinear", 3)

@@ -42,13 +42,14 @@ def vote_for_all_targets_or_multiply(site: Site) -> None:
 def vote_for_all_classes_or_multiply(site: Site) -> None:
     """Give TreeEnsembleClassifier the votes that it leaves out; without a kernel, write products of matrices.
 
-    Votes for one of two classes alone mean something else: the score of the second class, and the class by a threshold.
-    The texts leave open that and the score of the other class: both are as in runtimes.
+    One score of two classes is summed by TreeEnsembleRegressor where the runtime gives another one. Votes for one of
+    two classes alone mean something else: the score of the second class, and the class by a threshold. The texts leave
+    open that and the score of the other class: both are as in runtimes.
     """
     labels, transform = class_labels(site), site.attribute("post_transform", "NONE")
-    if site.computes("TreeEnsembleClassifier", T1=site.dtype(0)):
-        if len(labels) > TWO:
-            _vote_for_all(site, "class", len(labels))
+    has_kernel = site.computes("TreeEnsembleClassifier", T1=site.dtype(0))
+    if has_kernel and len(labels) > TWO:
+        _vote_for_all(site, "class", len(labels))
         return
     if transform not in TRANSFORMS:
         return
@@ -56,11 +57,16 @@ def vote_for_all_classes_or_multiply(site: Site) -> None:
     votes = [vote for leaf in leaves(trees) for vote in leaf.votes]
     is_one_score = len(labels) == TWO and len(base) < TWO and not any(target for target, _ in votes)
     op, dtype = site.op_at(opsets.AXES_AS_INPUTS, ""), dtype_for(site, trees)
-    sums = sums_of_votes(site, op, rows_of(site, op, dtype), trees, 1 if is_one_score else len(labels), dtype)
-    if sums is None:
-        return
+    if has_kernel:
+        if not is_one_score or dtype != "float" or not site.computes("TreeEnsembleRegressor", T=site.dtype(0)):
+            return
+        scores = _summed_by_a_regressor(site)
+    else:
+        sums = sums_of_votes(site, op, rows_of(site, op, dtype), trees, 1 if is_one_score else len(labels), dtype)
+        if sums is None:
+            return
+        scores = _with_base_values(site, op, sums, dtype)
     site.rounds()
-    scores = _with_base_values(site, op, sums, dtype)
     # The class is decided by the scores as floats, which is what the node gives.
     given = cast(op, scores, dtype, "float")
     if is_one_score:
@@ -74,6 +80,19 @@ def vote_for_all_classes_or_multiply(site: Site) -> None:
         place = op.ArgMax(given, axis=1, keepdims=0)
     label = label_at(site, op, labels, place) if site.is_read(0) else None
     site.replace(label, cast(op, transformed(op, transform, scores), dtype, "float") if site.is_read(1) else None)
+
+
+def _summed_by_a_regressor(site: Site) -> str:
+    """The one score of a classifier with a single one, in float: its trees give it as a target."""
+    names = [name for name in _OF_NODES if site.attribute(f"nodes_{name}") is not None]
+    nodes = {f"nodes_{name}": site.attribute(f"nodes_{name}") for name in names}
+    votes = {f"target_{name}": site.attribute(f"class_{name}") for name in _OF_VOTES}
+    base = numbers(site, "base_values").tolist()
+    result = site.op.TreeEnsembleRegressor(
+        site.input(0), n_targets=1, **nodes, **votes, **({"base_values": base} if base else {})
+    )
+    site.op.declare(result, "float", [None, 1])
+    return str(result)
 
 
 def _vote_for_all(site: Site, prefix: str, count: int) -> None:
@@ -95,6 +114,19 @@ def _with_base_values(site: Site, op: Operators, sums: str, dtype: str) -> str:
     base = numbers(site, "base_values")
     return str(op.Add(sums, site.constant(base.tolist(), dtype, "base_values"))) if base.any() else sums
 
+
+_OF_NODES = (
+    "treeids",
+    "nodeids",
+    "featureids",
+    "values",
+    "hitrates",
+    "modes",
+    "truenodeids",
+    "falsenodeids",
+    "missing_value_tracks_true",
+)
+_OF_VOTES = ("treeids", "nodeids", "ids", "weights")
 
 _ONE_BY_ONE = "products, sums and transforms are rounded one after the other"
 _REGRESSOR = rounding(
