@@ -25,8 +25,7 @@ from opsetlift.specification.dtypes import dtype_of_type, type_string
 from opsetlift.specification.history import canonical_domain, histories
 from opsetlift.support.errors import OpsetLiftError
 from opsetlift.support.internal_error import InternalError
-from opsetlift.targets import catalogue
-from opsetlift.targets.target import is_part_of
+from opsetlift.targets import UnknownTarget, catalogue, find_target
 
 SCHEMA_VERSION = 1
 """Of the document that `diagnose --json` prints; reporting/diagnosis.schema.json describes it."""
@@ -140,7 +139,7 @@ def _words(one: Pattern, match: re.Match[str], model: ModelProto | None, target:
         words["type"] = words["type"].lower()
     releases = _releases(one.runtime, words)
     installed = _installed(one.runtime)
-    if installed is not None and releases and not any(is_part_of(installed, each) for each in releases):
+    if installed is not None and releases and _release(one.runtime, installed) not in releases:
         # Another one said this, which is known where there is one alone.
         installed = releases[0] if len(releases) == 1 else None
     words["releases"] = f"{one.runtime} {' to '.join(dict.fromkeys((releases[0], releases[-1])))}" if releases else ""
@@ -162,6 +161,14 @@ def _releases(runtime: str, words: Mapping[str, str]) -> list[str]:
         for taken in [target.ir_versions if domain is None else target.opsets.get(canonical_domain(domain))]
         if taken is not None and taken.last == limit
     ]
+
+
+def _release(runtime: str, version: str) -> str:
+    """The release that a version is taken for; "" where it is taken for none."""
+    try:
+        return find_target(f"{runtime}=={version}").version
+    except UnknownTarget:
+        return ""
 
 
 def _installed(runtime: str) -> str | None:
