@@ -932,3 +932,21 @@ def test_opencv_takes_no_product_with_a_reciprocal_norm_for_its_own_normalizatio
     found = converted(text, runtime, opset=10).graph
     products = [node for node in found.node if node.op_type in ("Mul", "Div") and "x" in node.input]
     assert len(products) == 1, "only the square reads what is normalized as it is"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "target", "opset", "has_axes"),
+    [
+        ("1,3,16", "1.17", 12, False),
+        ("1,3,16", "1.18", 12, True),
+        ("1,N,M", "1.22", 13, False),
+        ("1,N,M", "1.23", 12, False),
+    ],
+)
+def test_onnxruntime_takes_unknown_sizes_for_1_in_a_squeeze_without_axes(
+    sizes: str, target: str, opset: int, has_axes: bool
+) -> None:
+    text = f"g (float[{sizes}] x) => (float[A,B] y) {{ y = Squeeze (x) }}"
+    found = converted(text, f"onnxruntime=={target}", opset=12)
+    assert found.opset_import[0].version == opset
+    assert bool(found.graph.node[0].attribute) == has_axes
