@@ -160,12 +160,9 @@ def give_matrices_one_rank_or_multiply_vectors(site: Site) -> None:
         return
     ranks = [site.rank(place, because="it says which dimensions the stacks of matrices have") for place in (0, 1)]
     fewer = 0 if ranks[0] < ranks[1] else 1
-    is_taken = site.dtype(0) == "float16" and is_constant(site, 1) if fewer else True
-    if (
-        not _ONE_MATRIX <= ranks[fewer] < ranks[1 - fewer]
-        or not is_taken
-        or not site.computes("MatMul", T=site.dtype(0))
-    ):
+    is_meant = fewer == 0 or (site.dtype(0) == "float16" and is_constant(site, 1))
+    is_fewer = _ONE_MATRIX <= ranks[fewer] < ranks[1 - fewer]
+    if not is_fewer or not is_meant or not site.computes("MatMul", T=site.dtype(0)):
         multiply_vectors_as_matrices(site)
         return
     added = site.constant(range(ranks[1 - fewer] - ranks[fewer]), "int64")

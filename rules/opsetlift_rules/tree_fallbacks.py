@@ -133,7 +133,10 @@ _REGRESSOR = rounding(
     vote_for_all_targets_or_multiply, ulps=8, when="the runtime has no TreeEnsembleRegressor", because=_ONE_BY_ONE
 )
 _CLASSIFIER = rounding(
-    vote_for_all_classes_or_multiply, ulps=8, when="the runtime has no TreeEnsembleClassifier", because=_ONE_BY_ONE
+    vote_for_all_classes_or_multiply,
+    ulps=8,
+    when="the runtime has no TreeEnsembleClassifier, or another score",
+    because=_ONE_BY_ONE,
 )
 
 FALLBACKS = [

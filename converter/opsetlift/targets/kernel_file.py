@@ -22,7 +22,7 @@ from typing import Any
 
 from opsetlift.specification.history import CONVERTED_DOMAINS, history, is_behind
 from opsetlift.targets.forms import Grid, Kernels
-from opsetlift.targets.known_names import DTYPES
+from opsetlift.targets.known_names import unknown_dtypes
 from opsetlift.targets.target import version_key
 
 
@@ -92,6 +92,6 @@ def _grid(key: str, spelt: str, known: Mapping[str, object]) -> Grid:
         if variable.strip() not in known or not dtypes.strip():
             raise KernelFileError(f"{key}: {part.strip()!r} names no type variable with dtypes")
         grid[variable.strip()] = frozenset(dtypes.split())
-        for unknown in grid[variable.strip()] - DTYPES:
+        for unknown in unknown_dtypes(grid[variable.strip()]):
             raise KernelFileError(f"{key}: {unknown!r} is not a dtype")
     return grid

@@ -11,8 +11,7 @@ from onnx import TensorProto
 from opsetlift.specification.experimental import experimental_operators
 from opsetlift.specification.history import AI_ONNX, CONVERTED_DOMAINS, canonical_domain, histories, is_behind
 
-DTYPES = frozenset(map(str.lower, TensorProto.DataType.keys()))
-"""Names of dtypes as schemas spell them."""
+_DTYPES = frozenset(map(str.lower, TensorProto.DataType.keys()))
 
 
 class UnknownName(ValueError):
@@ -31,6 +30,11 @@ def check_operator(spelt: str) -> None:
         _check(operator, known, "there is no operator")
 
 
+def unknown_dtypes(names: frozenset[str]) -> list[str]:
+    """Names that no dtype of ONNX has; none where the installed onnx may lack some."""
+    return [] if _may_lack_names() else sorted(names - _DTYPES)
+
+
 def check_input(operator: str, formal: str) -> None:
     """Raises UnknownName for an operator of ONNX, or an input of it, that no version has."""
     check_operator(operator)
@@ -45,16 +49,21 @@ def check_part(domain: str, operator: str, name: str) -> None:
     if (
         canonical_domain(domain) in CONVERTED_DOMAINS
         and name not in _operators(*CONVERTED_DOMAINS)
-        and name not in DTYPES
+        and name not in _DTYPES
     ):
         _check(name, _parts(canonical_domain(domain), operator), f"{operator} has nothing of the name")
 
 
 def _check(name: str, known: frozenset[str], fault: str) -> None:
-    if name in known or any(map(is_behind, CONVERTED_DOMAINS)):
+    if name in known or _may_lack_names():
         return
     near = difflib.get_close_matches(name, known, n=1)
     raise UnknownName(f"{fault} {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+@cache
+def _may_lack_names() -> bool:
+    return any(map(is_behind, CONVERTED_DOMAINS))
 
 
 @cache
